@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What building Zeus costs: headers, a whole build, an edit (docs/building.md has the results).
+"""Measures the cost of building Zeus: headers, a whole build, an edit (docs/building.md has the results).
 
 usage: build_cost.py headers | build [DIRECTORY] | edits
 
@@ -30,7 +30,7 @@ HEADERS = (
     ("GoogleMock, as tests are compiled", "-O0", "<gmock/gmock.h>"),
     ("Boost.Beast", "-O2", "<boost/beast.hpp> <boost/asio.hpp>"),
 )
-# What is edited, and the test program that proves it.
+# Each edited file, and the test program that proves the edit.
 EDITS = (
     ("zeus/monitor/energy_curve.cc", "monitor_test"),
     ("apps/zeus/run/report.cc", "cli_test"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `zeus serve` does per second: predictions, reports and reads, by 1 and by 64 clients.
+"""Measures what `zeus serve` does per second: predictions, reports and reads, by 1 and by 64 clients.
 
 Starts its own servers, on SQLite and on a PostgreSQL of its own, in a temporary directory whose
 disk is measured in the same run. Load comes from wrk. Run it as ./dev bench http [--seconds N].

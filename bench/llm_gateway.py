@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What zeus llm gateway costs: CPU time per event and added latency beside nginx in the same run, and the memory of
+"""Measures what zeus llm gateway costs: CPU time per event and added latency beside nginx in the same run, and the memory of
 thousands of open streams. Where nginx or a simulated GPU is missing, the line says so.
 
 usage: llm-gateway [--streams 256] [--rate 50] [--seconds 10] [--rounds 3] [--open 5000]

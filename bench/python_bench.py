@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What Zeus costs a Python program, beside a bare function call in the same run.
+"""Measures what Zeus costs a Python program, beside a bare function call in the same run.
 
 usage: ./dev bench python [--json] [--rounds N]
 
@@ -22,7 +22,7 @@ BUILD = pathlib.Path(__file__).resolve().parent.parent
 ZEUS = BUILD / "bin/zeus"
 sys.path.insert(0, str(BUILD / "python"))
 
-# What docs/python.md promises.
+# The promises of docs/python.md.
 TARGETS = {
     "window p50": 3.0,
     "step when done p50": 0.3,
@@ -61,7 +61,7 @@ def simulated_node(gpus: str) -> Iterator[None]:
 
 
 def microseconds(action: Callable[[], object], rounds: int) -> dict[str, float]:
-    """Of each call, as percentiles."""
+    """Returns percentiles of the time of each call."""
     clock = time.perf_counter_ns
     took = []
     for _ in range(rounds):
@@ -73,7 +73,7 @@ def microseconds(action: Callable[[], object], rounds: int) -> dict[str, float]:
 
 
 def batched_microseconds(action: Callable[[], object], rounds: int, batch: int = 1000) -> dict[str, float]:
-    """Of calls that are shorter than reading the clock: percentiles of the means of batches."""
+    """Returns percentiles of the means of batches, for calls that are shorter than reading the clock."""
     clock = time.perf_counter_ns
     turns = range(batch)
     took = []

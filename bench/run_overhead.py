@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `zeus run -- true` adds to the bare command, both measured in turns in one run.
+"""Measures what `zeus run -- true` adds to the bare command, both measured in turns in one run.
 
 usage: bench/run_overhead.py [ZEUS [ROUNDS]]   in an environment with devices: eval "$(zeus sim env)"
 """

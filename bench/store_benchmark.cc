@@ -71,7 +71,7 @@ double SyncsPerSecond(Bench& bench, const std::filesystem::path& folder) {
   return bench.Rate(1, write_and_sync);
 }
 
-std::string JobOf(int thread, int jobs) { return fmt::format("job{}", thread % jobs); }
+std::string JobName(int thread, int jobs) { return fmt::format("job{}", thread % jobs); }
 
 // Makes the same change in the store as beginning a trial.
 Status BeginTrial(JobRepository& repository, const std::string& id, const std::string& request) {
@@ -142,15 +142,15 @@ void Measure(Bench& bench, const std::string& name, const std::string& url) {
       const std::string where =
           fmt::format("{}, {}", name, jobs == 1 ? "one job" : "a job for each");
       PrintWrites(bench, where + ", begin a trial", threads, [&](int thread, int round) {
-        return BeginTrial(repository, JobOf(thread, jobs),
+        return BeginTrial(repository, JobName(thread, jobs),
                           fmt::format("{}-{}-{}-{}", threads, jobs, thread, round));
       });
       PrintWrites(bench, where + ", report", threads, [&](int thread, int) {
-        return Report(repository, JobOf(thread, jobs), thread + 1);
+        return Report(repository, JobName(thread, jobs), thread + 1);
       });
     }
     const double reads = bench.Rate(threads, [&](int thread, int) {
-      return repository.FindJob(JobOf(thread, kManyThreads)).ok();
+      return repository.FindJob(JobName(thread, kManyThreads)).ok();
     });
     fmt::print("| {}, read a job | {} | {:.0f} | |\n", name, threads, reads);
   }

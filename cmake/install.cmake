@@ -1,4 +1,4 @@
-# What `cmake --install` gives to other projects: one static library per layer (zeus::base,
+# `cmake --install` gives to other projects: one static library per layer (zeus::base,
 # zeus::device, ...), all of them in one shared library (zeus::zeus), the public headers, a CMake
 # package and a pkg-config file. Included after every zeus_library().
 include(CMakePackageConfigHelpers)

@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       zeus::replay::ReadGroupTrace(zeus::replay::TextSource("fuzz", std::move(bytes)), problems);
   if (!trace.ok()) return 0;
   for (const auto& group : trace.value().groups)
-    for (const auto& job : trace.value().JobsOf(group))
+    for (const auto& job : trace.value().GroupJobs(group))
       if (!(job.end >= job.start) || !(job.runtime_ratio >= 0)) __builtin_trap();
   return 0;
 }

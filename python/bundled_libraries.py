@@ -1,4 +1,4 @@
-"""What the binaries of a wheel need of the system beyond the C and C++ run-time libraries.
+"""Lists what the binaries of a wheel need of the system beyond the C and C++ run-time libraries.
 
 It is copied to zeus/_native/lib, where they look first (wheel.cmake), so that the wheel runs where
 Debian's packages for developers are not installed.

@@ -1,4 +1,4 @@
-# What a wheel consists of: cmake --install BUILD --component python (build_backend.py calls it).
+# The parts of a wheel: cmake --install BUILD --component python (build_backend.py calls it).
 # The old kind of run-time path holds for the libraries of libraries, too, and those that come along
 # (libfmt, libssl, ...) know nothing of the place where they are. The build tree has the same shape.
 foreach(part "zeus_python|$ORIGIN/_native/lib" "zeus_shared|$ORIGIN" "zeus|$ORIGIN/../lib"

@@ -12,7 +12,7 @@ import unittest
 
 from sim_testing import ZEUS, SimTestCase, wait_until
 
-# What gpu_model.cc says about the sensors, in milliseconds: power period, window, counter period.
+# The sensors as gpu_model.cc has them, in milliseconds: power period, window, counter period.
 TRUTH = {
     "NVIDIA A100-SXM4-40GB": (100, 25, 100),
     "Tesla V100-PCIE-32GB": (20, 10, 20),
@@ -113,7 +113,7 @@ class SensorsTest(CalibrateTest):
             with open(report["file"]) as file:
                 self.assertEqual(json.load(file), found)
 
-        # What was kept is shown, for people and programs, and can be forgotten.
+        # A kept calibration is shown, for people and programs, and can be forgotten.
         shown = self.reports("--show")
         self.assertEqual([r["calibration"] for r in shown], [r["calibration"] for r in reports])
         text = self.calibrate("--show", "--gpus", "0").stdout

@@ -1,4 +1,4 @@
-"""What a client of `zeus serve` says when it does not trust the server, or the server does not trust it."""
+"""A client of `zeus serve` says why when it does not trust the server, or the server does not trust it."""
 
 import os
 import subprocess

@@ -26,7 +26,7 @@ class DoctorTest(SimTestCase):
         self.environment = self.evaluated_environment()
 
     def doctor(self, seconds=0.35, code=0, **variables):
-        """What `zeus doctor --json` says, after a short look."""
+        """Returns the answer of `zeus doctor --json` after a short look."""
         done = self.zeus("doctor", "--json", "--seconds", str(seconds), **variables)
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)

@@ -152,7 +152,7 @@ class JobTest(TrainTestCase):
 
     def test_what_other_users_wrote_does_not_reach_the_terminal_as_it_is(self):
         evil = "\x1b]0;owned\x07\x9b2J\u202e\rX"
-        model = "V100\x9b2J\u202eX"  # Of control characters only those of ASCII are refused.
+        model = "V100\x9b2J\u202eX"  # Only control characters of ASCII are refused.
 
         def learn(job, *arguments, model=model, code=0):
             return self.train(*self.options(job=job, source=["--metric-file", self.path("m")]),

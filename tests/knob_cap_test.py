@@ -104,7 +104,7 @@ class KnobCapTest(SimTestCase):
         self.assertEqual(self.limits.highest, 250)
 
     def profile_with_trouble(self, trouble):
-        """What `zeus profile` wrote after `trouble` came in its second slice."""
+        """Returns what `zeus profile` wrote after `trouble` came in its second slice."""
         saved = os.path.join(self.directory.name, "p.json")
         process = self.start("profile", "--slice", "1s", "--warmup", "0s", "--rounds", "1",
                              "--progress", r"step (\d+)", "--limits", "400,300,200,100",

@@ -60,7 +60,7 @@ zeus.train(["sh", "-c", {TRAIN_EPOCHS!r}], job="kill", batch_sizes=[32], default
 
 
 def users(folder):
-    """Who turns knobs: a name and a command each."""
+    """The programs that turn knobs: a name and a command each."""
     inside = ["sh", "-c", 'cd "$0" && exec "$@"', folder]  # Where their databases go.
     profile = ["profile", "--limits", "300,150,100", "--slice", "100ms", "--warmup", "0s"]
     listed = [

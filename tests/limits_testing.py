@@ -7,7 +7,7 @@ import unittest
 
 
 class Limits:
-    """Of the node of a test case, whose environment() was evaluated."""
+    """The limits of the node of a test case, whose environment() was evaluated."""
 
     def __init__(self, test, gpus=1):
         if "ZEUS_SANITIZED" in os.environ:
@@ -24,7 +24,7 @@ class Limits:
             device = ctypes.c_void_p()
             assert self._nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) == 0
             self._devices.append(device)
-        self.highest = 0  # Of all that were seen by watch() and read().
+        self.highest = 0  # The highest that watch() and read() have seen.
 
     def read(self):
         watts = []

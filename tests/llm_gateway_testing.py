@@ -1,4 +1,4 @@
-"""What the tests of `zeus llm gateway` share: upstreams that do as they are told, and the gateway."""
+"""Shared by the tests of `zeus llm gateway`: upstreams that do as they are told, and the gateway."""
 
 import asyncio
 import http.client

@@ -25,7 +25,7 @@ def usage_body(tokens=2, **more):
 
 
 def talk(port, data, until_close=True):
-    """What comes back for these bytes, until the other side closes or, else, for the first head."""
+    """Returns what comes back for these bytes, until the other side closes or, else, for the first head."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(data)
         got = b""

@@ -195,7 +195,7 @@ class FileTest(MonitorTestCase):
 
 
 def check_trace(test, trace):
-    """What the Trace Event Format asks of the events that we write."""
+    """Checks what the Trace Event Format asks of the events that we write."""
     test.assertEqual(trace["displayTimeUnit"], "ms")
     names, counters, windows = {}, {}, {}
     for event in trace["traceEvents"]:
@@ -255,7 +255,7 @@ class TerminalTest(MonitorTestCase):
         return process
 
     def read_until(self, terminal, wanted, text=""):
-        """What the terminal was sent up to the pattern, or up to the end (None)."""
+        """Returns what the terminal was sent up to the pattern, or up to the end (None)."""
         while wanted is None or not re.search(wanted, text):
             try:
                 text += os.read(terminal, 65536).decode()

@@ -27,7 +27,7 @@ class VirtualTimeTest(unittest.TestCase):
         baseline, predicted, planned = (figures[k] for k in ("baseline", "predicted", "planned"))
         self.assertLess(abs(planned["energy_joules"] / predicted["energy_joules"] - 1), 0.03)
         self.assertLess(abs(planned["time_seconds"] / baseline["time_seconds"] - 1), 0.01)
-        # What was measured at the highest clock is what the profile says about it.
+        # The energy at the highest clock is the one that the profile has for it.
         self.assertLess(
             abs(predicted["baseline_energy_joules"] / baseline["energy_joules"] - 1), 0.03)
         for quantity in ("energy_joules", "exact_energy_joules"):
@@ -186,7 +186,7 @@ class NodeTest(SimTestCase):
         self.check_nothing_is_left(program, stages)
 
     def truth(self, quantity):
-        """Of all GPUs of the node."""
+        """Returns the sum over all GPUs of the node."""
         return sum(gpu[quantity] for gpu in json.loads(self.sim("truth", "--json")))
 
     def node_time(self):

@@ -16,7 +16,7 @@ import urllib.request
 from monitor_cli_test import MonitorTestCase
 
 PACKAGING = pathlib.Path(__file__).resolve().parent.parent / "packaging"
-PATIENCE = 60  # Seconds until a server must have answered; reached only on failure.
+TIMEOUT = 60  # Seconds until a server must have answered; reached only on failure.
 
 
 def free_port():
@@ -32,7 +32,7 @@ def get(url):
 
 def eventually(ask):
     """The first true answer; None when there is none in time."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         try:
             if answer := ask():

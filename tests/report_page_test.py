@@ -28,7 +28,7 @@ class ReportPageTest(unittest.TestCase):
             if samples.returncode == 4:
                 self.skipTest(samples.stderr.strip())
             self.assertEqual(samples.returncode, 0, samples.stderr)
-            # What the browser keeps goes into the folder too.
+            # Files that the browser keeps go into the folder too.
             environment = {**os.environ, "HOME": folder, "CHROMIUM": browser,
                            "PLAYWRIGHT": str(playwright.resolve())}
             done = subprocess.run([node, str(SCRIPT), folder], capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""What the tests of `zeus run` share."""
+"""Shared by the tests of `zeus run`."""
 
 import json
 import os
@@ -52,7 +52,7 @@ class RunTestCase(SimTestCase):
             return json.load(text)
 
     def seen(self, *words, **variables):
-        """What a terminal of 80 columns is sent."""
+        """Returns what a terminal of 80 columns is sent."""
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
         process = subprocess.Popen(
@@ -63,7 +63,7 @@ class RunTestCase(SimTestCase):
         while True:
             try:
                 piece = os.read(ours, 65536)
-            except OSError:  # Nobody has the other end open any more.
+            except OSError:  # No process has the other end open any more.
                 break
             text += piece
         process.wait(timeout=60)

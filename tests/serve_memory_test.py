@@ -80,7 +80,7 @@ class BuffersTest(ServeTestCase):
 
 
 class EarlyRefusalTest(ServeTestCase):
-    """What is refused whatever its body says is refused before the body is read."""
+    """A request that is refused whatever its body says is refused before the body is read."""
 
     def setUp(self):
         super().setUp()

@@ -20,7 +20,7 @@ def is_type(value, name):
 
 
 def violations(value, schema, document, place="$"):
-    """What of a value breaks its schema, for the keywords that our document uses."""
+    """Lists the parts of a value that break its schema, for the keywords that our document uses."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         yield from violations(value, document["components"]["schemas"][name], document, place)

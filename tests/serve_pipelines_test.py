@@ -96,7 +96,7 @@ class PipelinesTest(PipelineTestCase):
             early = [pool.submit(self.run_rank, pipeline, rank) for rank in range(7)]
             done, _ = concurrent.futures.wait(early, timeout=1)
             self.assertEqual(done, set())
-            # Whoever waits holds nothing that others need.
+            # A client that waits holds nothing that others need.
             self.assertEqual(server.ask("GET", "/v1/plans/gpt").status, 200)
             self.assertEqual(self.run_rank(pipeline, 7).status, 200)
             self.assertEqual({future.result().status for future in early}, {200})

@@ -173,7 +173,7 @@ class LoginTest(TokenTestCase):
         while limited.status == 401:  # Time forgives one now and then.
             limited = server.ask("GET", "/v1/jobs", token="zeus_wrong")
         self.assertIn(limited.status, (429, 200))
-        # Who was there before is not shut out by a neighbour.
+        # A tenant that was there before is not shut out by a neighbour.
         self.assertEqual(server.ask("GET", "/v1/jobs", token=known).status, 200)
         self.assertGreater(self.metric(server, known, "zeus_server_logins_refused_total"), 0)
 

@@ -132,7 +132,7 @@ class JobsTest(ServeTestCase):
 
 
 class BadRequestTest(ServeTestCase):
-    """What makes no sense is refused, and the answer says which field."""
+    """A field that makes no sense is refused, and the answer names it."""
 
     def setUp(self):
         super().setUp()
@@ -250,7 +250,7 @@ class LimitsTest(ServeTestCase):
             raw = self.exchange(server, piece)
             self.assertTrue(raw.startswith("HTTP/1.1 408 "), raw)
             self.assertIn('"timeout"', raw)
-        self.assertEqual(self.exchange(server), "")  # Who says nothing gets no answer.
+        self.assertEqual(self.exchange(server), "")  # A client that sends nothing gets no answer.
 
     def test_slow_clients_hold_nobody_up(self):
         server = self.serve("--no-access-log", "--max-connections", "300")
@@ -364,7 +364,7 @@ class ShutdownTest(ServeTestCase):
                         response = connection.getresponse()
                     except (OSError, http.client.HTTPException):
                         return  # The server left between two requests.
-                    # What has begun to be answered is answered to its end.
+                    # A request whose answer has begun is answered to its end.
                     trial = json.loads(response.read())["trial"]
                     with lock:
                         answered.append(trial["number"])

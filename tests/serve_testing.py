@@ -1,4 +1,4 @@
-"""What the tests of `zeus serve` share: a server of their own, and ways to talk to it."""
+"""Shared by the tests of `zeus serve`: a server of their own, and ways to talk to it."""
 
 import http.client
 import json

@@ -37,7 +37,7 @@ class SimCliTest(SimTestCase):
         self.assertEqual(len(json.loads(self.sim("truth", "--json"))), 2)
         self.assertIn('node "mine"', self.sim("fault", "--gpu", "0", "--kind", "lost"))
         self.assertIn("'mine'", self.sim("env"))
-        # What is said beats the environment.
+        # The command line beats the environment.
         self.assertIn("other", self.run_sim("truth", "--name", "other").stderr)
         self.sim("stop")
         self.assertEqual(json.loads(self.sim("list", "--json")), [])

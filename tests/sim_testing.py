@@ -1,4 +1,4 @@
-"""What the tests of `zeus sim` share: a directory of nodes of their own, and the program."""
+"""Shared by the tests of `zeus sim`: a directory of nodes of their own, and the program."""
 
 import os
 import signal

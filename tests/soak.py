@@ -161,7 +161,7 @@ def check_events(check, job, trials, events):
 
 
 def check_not_stuck(check, crowd):
-    """Everybody is dead: their places become free, and a new run gets one."""
+    """All clients are dead: their places become free, and a new run gets one."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         busy = [trial for status in ("dispatched", "reporting")

@@ -129,7 +129,7 @@ class MetricTest(TrainTestCase):
                 self.assertAlmostEqual(trial["metric"], 0.9)
                 if eta:
                     self.assertIn("epoch 5: val_acc=0.9000\n", done.stdout + done.stderr)
-                else:  # What it says of itself counts.
+                else:  # Its own report counts.
                     self.assertEqual(trial["energy_joules"], 500)
                     self.assertEqual(trial["time_seconds"], 5)
 

@@ -1,4 +1,4 @@
-"""What the tests of `zeus train` and `zeus job` share: a node, a database, and programs that train."""
+"""Shared by the tests of `zeus train` and `zeus job`: a node, a database, and programs that train."""
 
 import json
 import os
@@ -110,7 +110,7 @@ class TrainTestCase(RunTestCase):
         return json.loads(self.job("trials", job, "--json"))
 
     def reported_epochs(self, job="mnist"):
-        """Of the first trial; 0 while there is none."""
+        """Returns the number of epochs of the first trial; 0 while there is none."""
         done = subprocess.run([ZEUS, "job", "trials", job, "--json"], env=self.environment,
                               text=True, capture_output=True, timeout=60)
         trials = json.loads(done.stdout) if done.returncode == 0 else []

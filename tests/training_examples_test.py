@@ -22,7 +22,7 @@ class TrainingExamplesTest(SimTestCase):
                               text=True, timeout=100)
 
     def train(self, *arguments):
-        """What a training that must succeed printed, and its JSON."""
+        """Returns what a training that must succeed printed, and its JSON."""
         file = os.path.join(self.directory.name, "train.json")
         done = self.run_train("--json", file, *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -50,7 +50,7 @@ STAMP_LIFETIME = 60 * 24 * 3600
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """What the build compiles at once: one .cc file, or a generated file that includes several."""
+    """A unit that the build compiles at once: one .cc file, or a generated file that includes several."""
     source: pathlib.Path
     members: tuple[pathlib.Path, ...]
     command: str

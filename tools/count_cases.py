@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the test cases in ctest's report and lists those that failed or were skipped.
+"""Counts the test cases in ctest's report and lists those that failed, or were skipped and why.
 
 ctest counts processes: suites of GoogleTest, programs of unittest. What they ran is in their output.
 """
 import argparse
+import collections
 import dataclasses
 import re
 import sys
@@ -12,9 +13,11 @@ import xml.etree.ElementTree
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # Not allowed in XML.
 GTEST = re.compile(r"^\[==========\] (\d+) tests? from .* ran\.", re.MULTILINE)
 GTEST_CASE = re.compile(r"^\[  (FAILED |SKIPPED)  ?\] (\S+?)(?:,.*| \(\d+ ms\))?$", re.MULTILINE)
+GTEST_REASON = re.compile(r": Skipped\n(.+)(?:\n.*)*?\n\[  SKIPPED \] (\S+)")
 UNITTEST = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 UNITTEST_PART = re.compile(r"(?<!expected )\b(failures|errors|skipped)=(\d+)")
 UNITTEST_VERDICT = re.compile(r"^(?:OK|FAILED)\b.*$", re.MULTILINE)
+UNITTEST_REASON = re.compile(r"\.\.\. skipped (['\"])(.*)\1$", re.MULTILINE)
 UNITTEST_CASE = re.compile(r"^(?:FAIL|ERROR): (\S+)", re.MULTILINE)
 
 
@@ -36,8 +39,10 @@ class Tally:
 
 def count_gtest(tally: Tally, name: str, output: str, ran: int) -> None:
     cases = {(kind.strip(), case) for kind, case in GTEST_CASE.findall(output) if "." in case}
+    reasons = {case: reason for reason, case in GTEST_REASON.findall(output)}
     tally.add(name, ran, sorted(case for kind, case in cases if kind == "FAILED"),
-              sorted(case for kind, case in cases if kind == "SKIPPED"))
+              [f"{case}: {reasons.get(case, 'no reason given')}"
+               for kind, case in sorted(cases) if kind == "SKIPPED"])
 
 
 def count_unittest(tally: Tally, name: str, output: str, ran: int) -> None:
@@ -45,7 +50,10 @@ def count_unittest(tally: Tally, name: str, output: str, ran: int) -> None:
     parts = {part: int(number) for part, number in UNITTEST_PART.findall(" ".join(verdict))}
     failures = (UNITTEST_CASE.findall(output) + ["?"] * ran)[
         :parts.get("failures", 0) + parts.get("errors", 0)]
-    tally.add(name, max(ran, len(failures)), failures, ["a case"] * parts.get("skipped", 0))
+    skipped = parts.get("skipped", 0)
+    reasons = [reason for _, reason in UNITTEST_REASON.findall(output)]
+    tally.add(name, max(ran, len(failures)), failures,
+              (reasons + ["no reason given"] * skipped)[:skipped])
 
 
 def count(report: str) -> Tally:
@@ -81,8 +89,8 @@ def main() -> int:
         print(f"count_cases.py: {options.report}: {problem}: did ctest end before its report?")
         return 1
     for title, cases in (("skipped", tally.skips), ("failed", tally.failures)):
-        for case in cases:
-            print(f"{title}: {case}")
+        for case, times in collections.Counter(cases).items():
+            print(f"{title}: {case}" + (f" ({times} cases)" if times > 1 else ""))
     print(f"cases: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 0
 

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Writes docs/cli.md from what `zeus --help` of every verb says; --check fails if it is stale."""
-import argparse
-import pathlib
 import re
 import subprocess
 import sys
@@ -51,21 +49,7 @@ def reference(zeus: str, ask=run_help) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--zeus", default=str(repository.ROOT / "build/release/bin/zeus"))
-    parser.add_argument("--output", type=pathlib.Path, default=repository.ROOT / "docs/cli.md")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    options = parser.parse_args()
-
-    text = reference(options.zeus)
-    if not options.check:
-        options.output.write_text(text)
-        return 0
-    if options.output.exists() and options.output.read_text() == text:
-        print("command reference ok")
-        return 0
-    print(f"{options.output}: does not match the program: run ./dev docs --write")
-    return 1
+    return repository.write_or_check("command reference", "docs/cli.md", __doc__, reference)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """Writes docs/metrics.md from what `zeus monitor --list-metrics` says; --check fails if it is stale."""
-import argparse
-import pathlib
 import subprocess
 import sys
 
@@ -25,21 +23,7 @@ def reference(zeus: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--zeus", default=str(repository.ROOT / "build/release/bin/zeus"))
-    parser.add_argument("--output", type=pathlib.Path, default=repository.ROOT / "docs/metrics.md")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    options = parser.parse_args()
-
-    text = reference(options.zeus)
-    if not options.check:
-        options.output.write_text(text, encoding="utf-8")
-        return 0
-    if options.output.exists() and options.output.read_text(encoding="utf-8") == text:
-        print("metrics reference ok")
-        return 0
-    print(f"{options.output}: does not match the program: run ./dev docs --write")
-    return 1
+    return repository.write_or_check("metrics reference", "docs/metrics.md", __doc__, reference)
 
 
 if __name__ == "__main__":

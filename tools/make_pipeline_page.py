@@ -16,7 +16,7 @@ import repository
 PAGE = repository.ROOT / "docs" / "pipeline.md"
 SLOWDOWNS = (0, 0.01, 0.02, 0.05, 0.1)
 
-# What the reference's plans take beyond the bound at these slowdowns, in per cent, by spec 1.13;
+# The excess of the reference's plans over the bound at these slowdowns, in per cent, by spec 1.13;
 # None where it has no plan that is fast enough.
 REFERENCE_GAPS = {
     "gpt3_a100_4x8": (None, 1.13, 1.00, 0.94, 0.71),

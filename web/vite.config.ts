@@ -3,7 +3,7 @@ import { defineConfig } from "vite";
 import type { Plugin } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-// What the page contains of others comes with its licence.
+// Code of others that the page contains comes with its licence.
 function licences(): Plugin {
   const text = readFileSync(new URL("node_modules/preact/LICENSE", import.meta.url), "utf8");
   return {

@@ -74,14 +74,14 @@ constexpr Board kUnknown = {.pci_device_id = 0x000010de,
 
 }  // namespace
 
-const Board& BoardOf(const sim::GpuModel& model) {
+const Board& FindBoard(const sim::GpuModel& model) {
   for (const NamedBoard& entry : kBoards) {
     if (entry.model == model.id) return entry.board;
   }
   return kUnknown;
 }
 
-unsigned ArchitectureOf(const sim::GpuModel& model) {
+unsigned NvmlArchitecture(const sim::GpuModel& model) {
   switch (model.architecture) {
     case sim::Architecture::kPascal:
       return nvml::kArchitecturePascal;

@@ -15,9 +15,9 @@ struct Board {
   bool passive = true;         // Cooled by the server, without a fan.
 };
 
-const Board& BoardOf(const sim::GpuModel& model);
+const Board& FindBoard(const sim::GpuModel& model);
 
 // nvmlDeviceArchitecture_t
-unsigned ArchitectureOf(const sim::GpuModel& model);
+unsigned NvmlArchitecture(const sim::GpuModel& model);
 
 }  // namespace zeus::nvml_simulator

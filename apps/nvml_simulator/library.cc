@@ -117,7 +117,7 @@ void Library::AbandonAfterFork() {
   references_ = 0;
 }
 
-Device Library::HandleOf(unsigned index) { return reinterpret_cast<Device>(&handles[index]); }
+Device Library::MakeHandle(unsigned index) { return reinterpret_cast<Device>(&handles[index]); }
 
 Return Library::OnNode(std::initializer_list<const void*> arguments, const NodeBody& body) {
   const std::shared_lock guard(*mutex_);

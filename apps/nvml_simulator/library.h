@@ -103,7 +103,7 @@ class Library {
   Return Write(Device device, const Change& change);
 
   // Returns a handle, which callers must not dereference.
-  static Device HandleOf(unsigned index);
+  static Device MakeHandle(unsigned index);
 
   void LockForFork() { mutex_->lock(); }
   void UnlockAfterFork() { mutex_->unlock(); }

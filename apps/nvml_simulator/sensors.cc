@@ -23,7 +23,7 @@ Return Give(Device device, Value* value, Select&& select) {
   });
 }
 
-unsigned Generation(const GpuCall& gpu) { return BoardOf(gpu.core.model()).pcie_generation; }
+unsigned Generation(const GpuCall& gpu) { return FindBoard(gpu.core.model()).pcie_generation; }
 
 Return CodecUtilization(Device device, unsigned* utilization, unsigned* period) {
   return Library::Instance().Read(device, {utilization, period}, [&](const GpuCall&) {
@@ -130,7 +130,7 @@ NVML_FUNCTION nvmlDeviceGetPcieThroughput(Device device, int counter, unsigned* 
 NVML_FUNCTION nvmlDeviceGetFanSpeed(Device device, unsigned* percent) {
   return Library::Instance().Read(device, {percent}, [&](const GpuCall& gpu) -> Return {
     const sim::GpuModel& model = gpu.core.model();
-    if (BoardOf(model).passive) return nvml::kNotSupported;
+    if (FindBoard(model).passive) return nvml::kNotSupported;
     const double heat = (gpu.core.temperature() - model.thermal.ambient) /
                         (model.thermal.slowdown - model.thermal.ambient);
     *percent = ToPercent(std::fmin(std::fmax(heat, 0.0), 1.0));

@@ -148,9 +148,9 @@ Result<PciAddress> ParsePciAddress(std::string_view text) {
   return address;
 }
 
-nvml::PciInfo PciOf(const GpuCall& gpu) {
+nvml::PciInfo DescribePci(const GpuCall& gpu) {
   const PciAddress address = ParsePciAddress(gpu.core.pci_address()).value();
-  const Board& board = BoardOf(gpu.core.model());
+  const Board& board = FindBoard(gpu.core.model());
   nvml::PciInfo pci{.bus_id_legacy = {},
                     .domain = address.domain,
                     .bus = address.bus,
@@ -165,13 +165,13 @@ nvml::PciInfo PciOf(const GpuCall& gpu) {
   return pci;
 }
 
-std::string SerialOf(const GpuCall& gpu) {
+std::string MakeSerial(const GpuCall& gpu) {
   return fmt::format("{:013}", (gpu.seed * sim::kMaxGpusPerNode + gpu.index) % 10'000'000'000'000);
 }
 
 // NVML attaches a GPU when its handle is requested, so a lost GPU has none.
 Return CopyHandle(unsigned index, Device* device) {
-  const Device handle = Library::HandleOf(index);
+  const Device handle = Library::MakeHandle(index);
   return Library::Instance().Read(handle, {device}, [&](const GpuCall&) {
     *device = handle;
     return nvml::kSuccess;
@@ -193,7 +193,7 @@ Return CopyMatchingHandle(const void* key, Device* device, Matches&& matches) {
     const auto check = [&](const GpuCall& gpu) -> Return {
       return matches(gpu) ? nvml::kSuccess : nvml::kNotFound;
     };
-    const Return match = Library::Instance().Read(Library::HandleOf(i), {}, check);
+    const Return match = Library::Instance().Read(Library::MakeHandle(i), {}, check);
     if (match == nvml::kSuccess) return CopyHandle(i, device);
     if (match != nvml::kNotFound) outcome = match;
   }
@@ -231,7 +231,7 @@ NVML_FUNCTION nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
 
 NVML_FUNCTION nvmlDeviceGetHandleBySerial(const char* serial, Device* device) {
   return CopyMatchingHandle(serial, device,
-                            [&](const GpuCall& gpu) { return SerialOf(gpu) == serial; });
+                            [&](const GpuCall& gpu) { return MakeSerial(gpu) == serial; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
@@ -261,13 +261,13 @@ NVML_FUNCTION nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
 
 NVML_FUNCTION nvmlDeviceGetSerial(Device device, char* serial, unsigned length) {
   return Library::Instance().Read(device, {serial}, [&](const GpuCall& gpu) {
-    return CopyText(SerialOf(gpu), serial, length);
+    return CopyText(MakeSerial(gpu), serial, length);
   });
 }
 
 NVML_FUNCTION nvmlDeviceGetPciInfo_v3(Device device, nvml::PciInfo* pci) {
   return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
-    *pci = PciOf(gpu);
+    *pci = DescribePci(gpu);
     return nvml::kSuccess;
   });
 }
@@ -275,7 +275,7 @@ NVML_FUNCTION nvmlDeviceGetPciInfo_v3(Device device, nvml::PciInfo* pci) {
 // The older structures end earlier, so only the fields that they have are written.
 NVML_FUNCTION nvmlDeviceGetPciInfo_v2(Device device, nvml::PciInfo* pci) {
   return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
-    const nvml::PciInfo full = PciOf(gpu);
+    const nvml::PciInfo full = DescribePci(gpu);
     std::memcpy(static_cast<void*>(pci), &full, offsetof(nvml::PciInfo, bus_id));
     return nvml::kSuccess;
   });
@@ -283,7 +283,7 @@ NVML_FUNCTION nvmlDeviceGetPciInfo_v2(Device device, nvml::PciInfo* pci) {
 
 NVML_FUNCTION nvmlDeviceGetPciInfo(Device device, nvml::PciInfo* pci) {
   return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
-    const nvml::PciInfo full = PciOf(gpu);
+    const nvml::PciInfo full = DescribePci(gpu);
     std::memcpy(static_cast<void*>(pci), &full, offsetof(nvml::PciInfo, pci_subsystem_id));
     return nvml::kSuccess;
   });
@@ -302,21 +302,21 @@ NVML_FUNCTION nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
 
 NVML_FUNCTION nvmlDeviceGetArchitecture(Device device, unsigned* architecture) {
   return Library::Instance().Read(device, {architecture}, [&](const GpuCall& gpu) {
-    *architecture = ArchitectureOf(gpu.core.model());
+    *architecture = NvmlArchitecture(gpu.core.model());
     return nvml::kSuccess;
   });
 }
 
 NVML_FUNCTION nvmlDeviceGetBrand(Device device, int* brand) {
   return Library::Instance().Read(device, {brand}, [&](const GpuCall& gpu) {
-    *brand = BoardOf(gpu.core.model()).brand;
+    *brand = FindBoard(gpu.core.model()).brand;
     return nvml::kSuccess;
   });
 }
 
 NVML_FUNCTION nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
   return Library::Instance().Read(device, {major, minor}, [&](const GpuCall& gpu) {
-    const Board& board = BoardOf(gpu.core.model());
+    const Board& board = FindBoard(gpu.core.model());
     *major = board.compute_major;
     *minor = board.compute_minor;
     return nvml::kSuccess;

@@ -18,7 +18,7 @@ Return Refuse(Device device, std::initializer_list<const void*> arguments) {
 NVML_FUNCTION nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
   return Library::Instance().Read(device, {current, pending}, [&](const GpuCall& gpu) -> Return {
     const bool enabled = gpu.core.fault(sim::FaultKind::kMigEnabled).has_value();
-    if (BoardOf(gpu.core.model()).mig_instances == 0 && !enabled) return nvml::kNotSupported;
+    if (FindBoard(gpu.core.model()).mig_instances == 0 && !enabled) return nvml::kNotSupported;
     *current = enabled ? 1 : 0;
     *pending = *current;
     return nvml::kSuccess;
@@ -27,7 +27,7 @@ NVML_FUNCTION nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* p
 
 NVML_FUNCTION nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* count) {
   return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) {
-    *count = BoardOf(gpu.core.model()).mig_instances;
+    *count = FindBoard(gpu.core.model()).mig_instances;
     return nvml::kSuccess;
   });
 }

@@ -94,7 +94,7 @@ struct KnobFlags {
   bool to_default = false;
 };
 
-KnobJournal::Holders HoldersOf(const KnobFlags& flags) {
+KnobJournal::Holders ChooseHolders(const KnobFlags& flags) {
   return flags.force ? KnobJournal::Holders::kOverrule : KnobJournal::Holders::kRespect;
 }
 
@@ -121,7 +121,7 @@ Result<int> PutToDefault(const KnobFlags& flags) {
   SystemClock clock;
   ZEUS_TRY(const auto folder, KnobFolder());
   KnobJournal journal(clock, folder);
-  ZEUS_TRY(const auto resets, ResetKnobs(journal, RealSurroundings(clock), HoldersOf(flags)));
+  ZEUS_TRY(const auto resets, ResetKnobs(journal, RealSurroundings(clock), ChooseHolders(flags)));
   Json list = Json::array();
   bool failed = false;
   for (const KnobReset& reset : resets) {
@@ -145,7 +145,8 @@ Result<int> Restore(const KnobFlags& flags) {
   SystemClock clock;
   ZEUS_TRY(const auto folder, KnobFolder());
   KnobJournal journal(clock, folder);
-  ZEUS_TRY(const auto repairs, RepairAllKnobs(journal, RealSurroundings(clock), HoldersOf(flags)));
+  ZEUS_TRY(const auto repairs,
+           RepairAllKnobs(journal, RealSurroundings(clock), ChooseHolders(flags)));
   Json list = Json::array();
   for (const KnobRepair& repair : repairs) {
     if (!flags.json) PrintText(fmt::format("{}\n", ToText(repair)));

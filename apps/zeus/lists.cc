@@ -22,16 +22,6 @@ Error NoSuchGpu(const Node& node, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string_view> SplitAtCommas(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const auto comma = text.find(',');
-    parts.push_back(Trim(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
-
 Result<std::vector<unsigned>> ParseGpus(const std::string& text) {
   constexpr std::string_view kPrefix = "gpu:";
   constexpr std::uint64_t kMost = 1 << 16;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kFewestColumns = 40;
 constexpr std::size_t kUsualColumns = 100;
 
-std::size_t WidthOf(int descriptor, const Environment& environment) {
+std::size_t FindWidth(int descriptor, const Environment& environment) {
   if (const auto told = environment("COLUMNS")) {
     if (const auto columns = ParseUnsigned(*told); columns.ok() && columns.value() > 0)
       return columns.value();
@@ -109,7 +109,7 @@ Terminal DescribeTerminal(int descriptor, const Environment& environment) {
   terminal.is_terminal = ::isatty(descriptor) == 1;
   terminal.redraws = terminal.is_terminal && environment("TERM") != "dumb";
   terminal.colours = terminal.redraws && environment("NO_COLOR").value_or("").empty();
-  terminal.columns = std::max(WidthOf(descriptor, environment), kFewestColumns);
+  terminal.columns = std::max(FindWidth(descriptor, environment), kFewestColumns);
   return terminal;
 }
 

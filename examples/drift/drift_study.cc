@@ -12,13 +12,13 @@ namespace {
 constexpr const char* kGpuModel = "V100";
 constexpr int kMostTries = 20;
 
-const DriftTable::Arm& ArmOf(const DriftTable& table, int batch_size) {
+const DriftTable::Arm& FindArm(const DriftTable& table, int batch_size) {
   return *std::ranges::find(table.arms, batch_size, &DriftTable::Arm::batch_size);
 }
 
 RunResult Train(const DriftTable& table, const PlannedRun& run, int budget, std::size_t repetition,
                 Joules before) {
-  const DriftTable::Arm& arm = ArmOf(table, run.batch_size);
+  const DriftTable::Arm& arm = FindArm(table, run.batch_size);
   const std::optional<int> needed =
       arm.epochs[static_cast<std::size_t>(run.recurrence)][repetition];
   RunResult result{.run = run, .converged = needed && *needed <= budget};
@@ -62,7 +62,7 @@ Result<std::vector<SliceOutcome>> RunPolicy(const DriftTable& table, const Polic
                            .gpu_model = kGpuModel,
                            .batch_size = choice.batch_size,
                            .role = choice.role};
-      const int budget = policy->EpochBudget(run, ArmOf(table, choice.batch_size).epoch_cost);
+      const int budget = policy->EpochBudget(run, FindArm(table, choice.batch_size).epoch_cost);
       const RunResult result =
           Train(table, run, budget, random.Below(static_cast<std::uint64_t>(table.repetitions)),
                 outcome.cost);

@@ -21,7 +21,7 @@ DriftTable TwoHalves(int slices) {
   return table;
 }
 
-PolicySpec SpecOf(const DriftTable& table, const std::string& policy, int window) {
+PolicySpec MakePolicySpec(const DriftTable& table, const std::string& policy, int window) {
   PolicySpec spec{.name = policy,
                   .default_batch_size = table.default_batch_size,
                   .max_epochs = table.max_epochs,
@@ -43,7 +43,7 @@ TEST(DriftStudyTest, TheOracleFollowsTheOptimum) {
 TEST(DriftStudyTest, WithAWindowAPolicyLeavesTheOldOptimum) {
   const DriftTable table = TwoHalves(60);
   for (const char* policy : {"zeus", "knowledge_gradient"}) {
-    const auto outcomes = RunPolicy(table, SpecOf(table, policy, 8));
+    const auto outcomes = RunPolicy(table, MakePolicySpec(table, policy, 8));
     ASSERT_TRUE(outcomes.ok());
     // The policy uses the old best batch size before the drift and has left it afterwards.
     int old_before = 0;
@@ -59,7 +59,7 @@ TEST(DriftStudyTest, WithAWindowAPolicyLeavesTheOldOptimum) {
 
 TEST(DriftStudyTest, EveryTryIsPaidFor) {
   const DriftTable table = TwoHalves(30);
-  const auto outcomes = RunPolicy(table, SpecOf(table, "zeus", 0));
+  const auto outcomes = RunPolicy(table, MakePolicySpec(table, "zeus", 0));
   ASSERT_TRUE(outcomes.ok());
   for (int slice = 0; slice < table.slices; ++slice) {
     const SliceOutcome& outcome = outcomes.value()[static_cast<std::size_t>(slice)];

@@ -65,7 +65,7 @@ StageLinks ConnectStage(int stage, int stages, Sockets& sockets) {
   return links;
 }
 
-int ExitCodeOf(int status) {
+int ShellExitCode(int status) {
   return WIFSIGNALED(status) ? kSignalExitCode + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -107,7 +107,7 @@ int Reap(std::vector<pid_t>& running) {
   int status = 0;
   for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     std::erase(running, ended);
-    if (failed == 0) failed = ExitCodeOf(status);
+    if (failed == 0) failed = ShellExitCode(status);
   }
   return failed;
 }

@@ -114,14 +114,13 @@ def plot(path: str) -> None:
         axes.axvspan(first, last, color=color, alpha=0.08, linewidth=0)
         mean = window.total_energy / window.time
         axes.plot([first, last], [mean, mean], color=color, linestyle="--", linewidth=1.2)
-        label = f"{name}\n{window.total_energy:.0f} ± {window.total_sigma:.0f} J"
+        label = f"{name}\n{str(window).partition(' over ')[0]}"  # "1234 ± 31 J".
         axes.text((first + last) / 2, top * 0.985, label, color=color, ha="center", va="top",
                   fontsize=9)
     whole = windows["epoch"]
     axes.set(xlim=(times[0], times[-1]), ylim=(0, top), xlabel="seconds since the epoch began",
              ylabel="power of gpu:0 (W)")
-    axes.set_title(f"One epoch: {whole.total_energy:.0f} ± {whole.total_sigma:.0f} J"
-                   f" in {whole.time:.1f} s (dashed: mean of a window)", loc="left", fontsize=11)
+    axes.set_title(f"One epoch: {whole}; dashed: mean of a window", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path)
     pyplot.close(figure)

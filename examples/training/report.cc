@@ -83,7 +83,7 @@ Json ToJson(const SavingsReport& savings) {
           {"at_best", ToJson(savings.at_best)},     {"change", ToJson(savings.change)}};
 }
 
-const char* ReasonOf(const Outcome& outcome) {
+const char* StopReason(const Outcome& outcome) {
   return outcome.summary.reason ? StopReasonName(*outcome.summary.reason) : "unknown";
 }
 
@@ -96,7 +96,7 @@ void PrintOutcome(const Outcome& outcome, const Options& options) {
              total.time.count(), WithSigma(total.energy, total.energy_sigma));
   if (total.cost)
     fmt::print(", cost {} (eta {:g})", WithSigma(*total.cost, total.cost_sigma), options.eta);
-  fmt::print("\nstopped: {}\n", ReasonOf(outcome));
+  fmt::print("\nstopped: {}\n", StopReason(outcome));
   // A few late steps are the work of the system's scheduler and not worth a warning.
   constexpr double kLateShareToReport = 0.05;
   if (outcome.late_share > kLateShareToReport)
@@ -121,7 +121,7 @@ Json ToJson(const Outcome& outcome, const Options& options) {
             {"epochs", EpochsToJson(outcome)},
             {"step_losses", outcome.step_losses},
             {"total", ToJson(outcome.summary.amounts)},
-            {"stopped", ReasonOf(outcome)},
+            {"stopped", StopReason(outcome)},
             {"late_share", outcome.late_share}};
   Json profiles = Json::array();
   for (const Profile& profile : outcome.profiles) profiles.push_back(ToJson(profile, options.eta));

@@ -121,7 +121,7 @@ void AddCarbon(py::dict& saved, const CarbonReport& report) {
   }
 }
 
-CarbonOptions CarbonOptionsOf(const py::dict& options) {
+CarbonOptions ReadCarbonOptions(const py::dict& options) {
   CarbonOptions carbon{.prefix = ""};
   const auto read = [&options](const char* name, std::string& target) {
     if (options.contains(name)) target = options[name].cast<std::string>();
@@ -135,8 +135,8 @@ CarbonOptions CarbonOptionsOf(const py::dict& options) {
 }
 
 // Returns the fields from which zeus.optimizer.batch_size.savings makes objects.
-py::dict SavingsDict(JobRun& run, const py::dict& carbon) {
-  const JobSavings savings = run.Savings(CarbonOptionsOf(carbon));
+py::dict JobSavingsDict(JobRun& run, const py::dict& carbon) {
+  const JobSavings savings = run.Savings(ReadCarbonOptions(carbon));
   py::dict dict;
   dict["job_id"] = savings.job_id;
   dict["gpu_model"] = savings.gpu_model;
@@ -174,7 +174,7 @@ void BindBatchSize(py::module_& core) {
       .def("on_train_begin", &JobRun::OnTrainBegin)
       .def("on_evaluate", &JobRun::OnEvaluate, py::arg("metric"))
       .def("on_train_end", &JobRun::OnTrainEnd)
-      .def("savings", &SavingsDict, py::arg("carbon"))
+      .def("savings", &JobSavingsDict, py::arg("carbon"))
       .def("close", &JobRun::Close)
       .def_property_readonly("closed", &JobRun::closed)
       .def_property_readonly("job_id", known([](const auto& state) { return state.job.id; }))

@@ -29,7 +29,7 @@ WallTime FromUnix(double seconds) {
       std::chrono::duration<double>(seconds)));
 }
 
-EnergyUse UseOf(const std::vector<Piece>& pieces, double sigma) {
+EnergyUse MakeEnergyUse(const std::vector<Piece>& pieces, double sigma) {
   EnergyUse use{.pieces = {}, .sigma = Joules(sigma)};
   for (const auto& [begin, end, joules] : pieces)
     use.pieces.push_back(
@@ -37,12 +37,13 @@ EnergyUse UseOf(const std::vector<Piece>& pieces, double sigma) {
   return use;
 }
 
-Account EmissionsOf(const std::vector<Piece>& pieces, double sigma,
-                    const std::vector<std::pair<double, double>>& rows, const std::string& name) {
+Account EmissionsAccount(const std::vector<Piece>& pieces, double sigma,
+                         const std::vector<std::pair<double, double>>& rows,
+                         const std::string& name) {
   std::vector<StepSeries::Row> steps;
   for (const auto& [time, grams] : rows) steps.push_back({.time = FromUnix(time), .value = grams});
   IntensitySeries series(name, StepSeries(steps));
-  const Emissions emissions = ComputeEmissions(UseOf(pieces, sigma), series);
+  const Emissions emissions = ComputeEmissions(MakeEnergyUse(pieces, sigma), series);
   return {emissions.amount.value(), emissions.sigma.value(), emissions.accounted.missing.value(),
           emissions.accounted.notes};
 }
@@ -51,7 +52,7 @@ Account EmissionsOf(const std::vector<Piece>& pieces, double sigma,
 // kilowatt-hours and prices.
 using Rate = std::tuple<unsigned, unsigned, int, int, std::vector<std::pair<double, double>>>;
 
-TariffRate RateOf(const Rate& rate) {
+TariffRate MakeTariffRate(const Rate& rate) {
   const auto& [months, days, begin, end, tiers] = rate;
   TariffRate result{.name = {},
                     .months = months,
@@ -72,12 +73,12 @@ std::unique_ptr<Tariff> MakeTariff(const std::vector<Rate>& rates, const std::st
                             .zone = Unwrap(TimeZone::Load(zone)),
                             .already_used = KilowattHours(already_used),
                             .rates = {}};
-  for (const Rate& rate : rates) contents.rates.push_back(RateOf(rate));
+  for (const Rate& rate : rates) contents.rates.push_back(MakeTariffRate(rate));
   return Unwrap(Tariff::Create(std::move(contents)));
 }
 
-Account CostOf(Tariff& tariff, const std::vector<Piece>& pieces, double sigma) {
-  const Cost cost = ComputeCost(UseOf(pieces, sigma), tariff);
+Account CostAccount(Tariff& tariff, const std::vector<Piece>& pieces, double sigma) {
+  const Cost cost = ComputeCost(MakeEnergyUse(pieces, sigma), tariff);
   return {cost.amount.value(), cost.sigma.value(), cost.accounted.missing.value(),
           cost.accounted.notes};
 }
@@ -98,14 +99,14 @@ std::pair<int, py::bytes> HttpGet(const std::string& base_url, const std::string
 
 void BindCarbon(py::module_& core) {
   py::module_ module = core.def_submodule("carbon");
-  module.def("emissions", &EmissionsOf, py::arg("pieces"), py::arg("sigma"), py::arg("rows"),
+  module.def("emissions", &EmissionsAccount, py::arg("pieces"), py::arg("sigma"), py::arg("rows"),
              py::arg("name"));
   module.def("http_get", &HttpGet, py::arg("base_url"), py::arg("path"), py::arg("header"),
              py::arg("value"), py::arg("timeout"));
   py::class_<Tariff>(module, "Tariff")
       .def(py::init(&MakeTariff), py::arg("rates"), py::arg("zone"), py::arg("currency"),
            py::arg("already_used"), py::arg("name"))
-      .def("cost", &CostOf, py::arg("pieces"), py::arg("sigma"))
+      .def("cost", &CostAccount, py::arg("pieces"), py::arg("sigma"))
       .def_property_readonly("currency", &Tariff::currency);
 }
 

@@ -97,30 +97,31 @@ auto AskGpu(const GpuPointer& gpu, const Question& question) {
   return Unwrap(std::move(answer), Family::kGpu);
 }
 
-PowerKind PowerKindOf(const std::string& kind) {
+PowerKind ParsePowerKind(const std::string& kind) {
   if (kind == "instant") return PowerKind::kInstant;
   if (kind == "average") return PowerKind::kOneSecondAverage;
   return PowerKind::kMemory;
 }
 
-ClockDomain DomainOf(const std::string& domain) {
+ClockDomain ParseDomain(const std::string& domain) {
   return domain == "memory" ? ClockDomain::kMemory : ClockDomain::kGraphics;
 }
 
 double Power(const GpuPointer& gpu, const std::string& kind) {
-  return AskGpu(gpu, [&](Gpu& device) { return device.Power(PowerKindOf(kind)); }).value();
+  return AskGpu(gpu, [&](Gpu& device) { return device.Power(ParsePowerKind(kind)); }).value();
 }
 
 std::vector<double> SupportedClocks(const GpuPointer& gpu, const std::string& domain) {
   std::vector<double> megahertz;
   for (const Hertz clock :
-       AskGpu(gpu, [&](Gpu& device) { return device.SupportedClocks(DomainOf(domain)); }))
+       AskGpu(gpu, [&](Gpu& device) { return device.SupportedClocks(ParseDomain(domain)); }))
     megahertz.push_back(clock.ToMega());
   return megahertz;
 }
 
 double CurrentClock(const GpuPointer& gpu, const std::string& domain) {
-  return AskGpu(gpu, [&](Gpu& device) { return device.CurrentClock(DomainOf(domain)); }).ToMega();
+  return AskGpu(gpu, [&](Gpu& device) { return device.CurrentClock(ParseDomain(domain)); })
+      .ToMega();
 }
 
 py::dict PowerLimits(const GpuPointer& gpu) {
@@ -196,13 +197,13 @@ void SetPersistence(const GpuPointer& gpu, bool on) {
         Family::kGpu);
 }
 
-Ceiling CeilingOf(bool may_raise) { return may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound; }
+Ceiling ChooseCeiling(bool may_raise) { return may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound; }
 
 void LockClock(const GpuPointer& gpu, const std::string& domain, double min, double max,
                bool may_raise) {
   Check(GpuKnobs::OfThisProcess().LockClock(
-            gpu, DomainOf(domain), {.min = Hertz::FromMega(min), .max = Hertz::FromMega(max)},
-            CeilingOf(may_raise)),
+            gpu, ParseDomain(domain), {.min = Hertz::FromMega(min), .max = Hertz::FromMega(max)},
+            ChooseCeiling(may_raise)),
         Family::kGpu);
 }
 
@@ -210,7 +211,8 @@ void BindKnobs(GpuClass& gpu) {
   gpu.def(
          "set_power_limit",
          [](const GpuPointer& self, double watts, bool may_raise) {
-           Check(GpuKnobs::OfThisProcess().SetPowerLimit(self, Watts(watts), CeilingOf(may_raise)),
+           Check(GpuKnobs::OfThisProcess().SetPowerLimit(self, Watts(watts),
+                                                         ChooseCeiling(may_raise)),
                  Family::kGpu);
          },
          py::arg("watts"), py::arg("may_raise") = false)
@@ -232,7 +234,7 @@ void BindKnobs(GpuClass& gpu) {
       .def(
           "reset_clock",
           [](const GpuPointer& self, const std::string& domain) {
-            Check(GpuKnobs::OfThisProcess().ResetClock(self, DomainOf(domain)), Family::kGpu);
+            Check(GpuKnobs::OfThisProcess().ResetClock(self, ParseDomain(domain)), Family::kGpu);
           },
           py::arg("domain"))
       .def("set_persistence", &SetPersistence, py::arg("on"));

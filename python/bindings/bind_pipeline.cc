@@ -122,7 +122,7 @@ PipelineRun::PipelineRun(const std::shared_ptr<Monitor>& monitor, Options option
       parts_(std::make_shared<Parts>()) {
   Parts& parts = *parts_;
   parts.monitor = monitor->recording();
-  parts.collective = CollectiveOf(options.collective);
+  parts.collective = FindCollective(options.collective);
   {
     const WithoutGil released;
     Check(parts.Connect(options));

@@ -40,7 +40,7 @@ Selector Trusting(Selector selector) {
           }};
 }
 
-SliceRule RuleOf(const py::dict& options) {
+SliceRule ReadSliceRule(const py::dict& options) {
   const auto wait = options["wait_steps"].cast<std::int64_t>();
   const auto seconds = options["seconds_per_limit"].cast<std::optional<double>>();
   if (seconds) return {.wait_steps = wait, .profile = {.time = Seconds(*seconds)}};
@@ -54,7 +54,7 @@ std::shared_ptr<JitOptimizer> MakeOptimizer(const std::shared_ptr<Monitor>& moni
                                             const py::object& collective, const py::dict& options) {
   JitOptions jit{
       .mode = options["observe"].cast<bool>() ? OptimizerMode::kObserve : OptimizerMode::kOptimize,
-      .rule = RuleOf(options),
+      .rule = ReadSliceRule(options),
       .profile_folder = options["profile_folder"].cast<std::string>(),
       .profile_file = options["profile_path"].cast<std::string>(),
       .job = options["job"].cast<std::string>(),
@@ -77,7 +77,7 @@ std::shared_ptr<JitOptimizer> MakeOptimizer(const std::shared_ptr<Monitor>& moni
 }
 
 // Returns (name, setting, steps, seconds).
-py::tuple StateOf(const JitOptimizer& jit) {
+py::tuple DescribeState(const JitOptimizer& jit) {
   const PowerLimitOptimizer& current = jit.get().current();
   const auto& state = current.state();
   const auto trying = current.trying();
@@ -93,18 +93,18 @@ py::tuple StateOf(const JitOptimizer& jit) {
   return py::make_tuple("done", setting, 0, 0.0);
 }
 
-py::object TroubleOf(const JitOptimizer& jit) {
+py::object DescribeTrouble(const JitOptimizer& jit) {
   const auto trouble = jit.get().trouble();
   if (!trouble) return py::none();
   return MakeException(*trouble);
 }
 
-py::tuple UseOf(const JobUse& use) {
+py::tuple UseTuple(const JobUse& use) {
   return py::make_tuple(use.energy.value(), use.energy_sigma.value(), use.time.count(),
                         use.time_sigma.count());
 }
 
-py::dict SavingsOf(JitOptimizer& jit, std::size_t knob) {
+py::dict LimitSavingsDict(JitOptimizer& jit, std::size_t knob) {
   const SavingsReport report = jit.Savings(knob);
   py::dict savings;
   savings["text"] = ToText(report);
@@ -112,10 +112,10 @@ py::dict SavingsOf(JitOptimizer& jit, std::size_t knob) {
   savings["steps"] = report.steps;
   savings["original"] = ToNumber(report.original);
   savings["best"] = ToNumber(report.best);
-  savings["used"] = UseOf(report.used);
-  savings["at_original"] = UseOf(report.at_original);
-  savings["at_best"] = UseOf(report.at_best);
-  savings["change"] = UseOf(report.change);
+  savings["used"] = UseTuple(report.used);
+  savings["at_original"] = UseTuple(report.at_original);
+  savings["at_best"] = UseTuple(report.at_best);
+  savings["change"] = UseTuple(report.change);
   return savings;
 }
 
@@ -174,22 +174,22 @@ void BindPowerLimit(py::module_& core) {
            })
       .def_property_readonly("closed", &JitOptimizer::closed)
       .def_property_readonly("done", &JitOptimizer::done)
-      .def_property_readonly("trouble", &TroubleOf)
-      .def("_state", &StateOf)
+      .def_property_readonly("trouble", &DescribeTrouble)
+      .def("_state", &DescribeState)
       .def("_chosen", &ChosenBy)
-      .def("_points",
-           [](const JitOptimizer& jit, std::size_t knob) { return PointsOf(jit.ProfileOf(knob)); })
-      .def("_used", [](JitOptimizer& jit) { return UseOf(jit.Used()); })
-      .def("_savings", &SavingsOf)
+      .def("_points", [](const JitOptimizer& jit,
+                         std::size_t knob) { return ListPoints(jit.KnobProfile(knob)); })
+      .def("_used", [](JitOptimizer& jit) { return UseTuple(jit.Used()); })
+      .def("_savings", &LimitSavingsDict)
       .def("_save_profile", [](const JitOptimizer& jit, std::size_t knob, const std::string& file) {
-        Check(WriteProfileFile(file, jit.ProfileOf(knob)));
+        Check(WriteProfileFile(file, jit.KnobProfile(knob)));
       });
   BindFastSteps(type);
   module.def("select", [](const SelectorSpec& selector, const py::list& points, double max_power) {
     return Unwrap(SelectorFrom(selector).select(ProfileFrom(points, max_power)));
   });
   module.def("read_profile",
-             [](const std::string& file) { return PointsOf(Unwrap(ReadProfileFile(file))); });
+             [](const std::string& file) { return ListPoints(Unwrap(ReadProfileFile(file))); });
 }
 
 }  // namespace zeus::python

@@ -60,7 +60,7 @@ class Training final : public Closeable {
   bool BeginTraining();
   bool NextEpoch();
   void LeaveTraining(bool by_exception);
-  TrainingSummary Summary(double patience);
+  TrainingSummary Summary(double timeout);
 
  private:
   struct Work;
@@ -104,7 +104,7 @@ Training::Training(std::shared_ptr<Monitor> monitor, TrainingOptions options,
                    const py::list& callbacks, const py::object& collective)
     : Closeable(monitor.get()), monitor_(std::move(monitor)), work_(std::make_shared<Work>()) {
   work_->node = monitor_->recording();
-  work_->collective = CollectiveOf(collective);
+  work_->collective = FindCollective(collective);
   options.collective = work_->collective.get();
   for (const py::handle callback : callbacks) {
     work_->callbacks.push_back(
@@ -141,11 +141,11 @@ void Training::LeaveTraining(bool by_exception) {
   loop.LeaveTraining(by_exception);
 }
 
-TrainingSummary Training::Summary(double patience) {
+TrainingSummary Training::Summary(double timeout) {
   TrainingLoop& loop = this->loop();
   const auto work = work_;
   const WithoutGil released;
-  return loop.Summary(Seconds(patience));
+  return loop.Summary(Seconds(timeout));
 }
 
 void Training::DoClose() {
@@ -178,7 +178,7 @@ std::shared_ptr<Training> MakeTraining(const std::shared_ptr<Monitor>& monitor,
 }
 
 // Returns (steps, time, energy, energy sigma, cost, cost sigma).
-py::tuple AmountsOf(const TrainingAmounts& amounts) {
+py::tuple AmountsTuple(const TrainingAmounts& amounts) {
   const bool known = amounts.cost.has_value();
   return py::make_tuple(amounts.steps, amounts.time.count(), amounts.energy.value(),
                         amounts.energy_sigma.value(),
@@ -186,14 +186,14 @@ py::tuple AmountsOf(const TrainingAmounts& amounts) {
                         known ? std::optional(amounts.cost_sigma.value()) : std::nullopt);
 }
 
-py::dict SummaryOf(Training& training, double patience) {
-  const TrainingSummary summary = training.Summary(patience);
+py::dict SummaryDict(Training& training, double timeout) {
+  const TrainingSummary summary = training.Summary(timeout);
   py::list records;
   for (const EpochRecord& record : summary.records)
-    records.append(py::make_tuple(record.epoch, AmountsOf(record.amounts), record.metric));
+    records.append(py::make_tuple(record.epoch, AmountsTuple(record.amounts), record.metric));
   py::dict result;
   result["epochs"] = summary.epochs;
-  result["amounts"] = AmountsOf(summary.amounts);
+  result["amounts"] = AmountsTuple(summary.amounts);
   result["best_metric"] = summary.best_metric;
   result["reason"] = summary.reason ? py::object(py::str(StopReasonName(*summary.reason)))
                                     : py::object(py::none());
@@ -220,7 +220,7 @@ void BindTraining(py::module_& core) {
       .def("report_metric",
            [](const Training& training, double metric) { training.loop().ReportMetric(metric); })
       .def("stop", [](const Training& training) { training.loop().Stop(); })
-      .def("summary", &SummaryOf, py::arg("patience"))
+      .def("summary", &SummaryDict, py::arg("timeout"))
       .def_property_readonly("epoch",
                              [](const Training& training) { return training.loop().epoch(); })
       .def("close", &Training::Close)

@@ -48,7 +48,7 @@ Status PythonCollective::Broadcast(std::span<double> values, int root) {
   return Exchange("broadcast", values, root);
 }
 
-std::shared_ptr<Collective> CollectiveOf(const py::object& object) {
+std::shared_ptr<Collective> FindCollective(const py::object& object) {
   if (object.is_none()) return nullptr;
   return std::make_shared<PythonCollective>(object);
 }

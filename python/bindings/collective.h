@@ -40,6 +40,6 @@ class PythonCollective final : public Collective {
 };
 
 // Returns null for None, which stands for a single process.
-std::shared_ptr<Collective> CollectiveOf(const py::object& object);
+std::shared_ptr<Collective> FindCollective(const py::object& object);
 
 }  // namespace zeus::python

@@ -107,7 +107,7 @@ struct Turned {
 };
 
 // Identifies the device itself, because each discovery may number devices differently.
-std::string KeyOf(const Gpu& gpu, const char* what) {
+std::string KnobKey(const Gpu& gpu, const char* what) {
   const GpuIdentity& identity = gpu.identity();
   const std::string& id = !identity.uuid.empty()          ? identity.uuid
                           : !identity.pci_address.empty() ? identity.pci_address
@@ -121,7 +121,7 @@ class GpuKnobs::State {
  public:
   Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit, Ceiling ceiling) {
     const std::lock_guard lock(mutex_);
-    const std::string key = KeyOf(*gpu, KnobKindName(KnobKind::kGpuPowerLimit));
+    const std::string key = KnobKey(*gpu, KnobKindName(KnobKind::kGpuPowerLimit));
     if (!turned_.contains(key)) {
       ZEUS_TRY(auto actuator, MakeActuator(KnobKind::kGpuPowerLimit, *gpu));
       ZEUS_RETURN_IF_ERROR(Add(key, gpu, std::move(actuator)));
@@ -133,7 +133,7 @@ class GpuKnobs::State {
                    Ceiling ceiling) {
     const KnobKind kind = ClockKnob(domain);
     const std::lock_guard lock(mutex_);
-    const std::string key = KeyOf(*gpu, KnobKindName(kind));
+    const std::string key = KnobKey(*gpu, KnobKindName(kind));
     if (!turned_.contains(key)) {
       ZEUS_TRY(auto clock, MakeActuator(kind, *gpu));
       auto between = std::make_unique<ClockBetween>(std::move(clock), *gpu, domain);
@@ -147,7 +147,7 @@ class GpuKnobs::State {
 
   Status SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode) {
     const std::lock_guard lock(mutex_);
-    const std::string key = KeyOf(*gpu, "persistence");
+    const std::string key = KnobKey(*gpu, "persistence");
     if (!turned_.contains(key)) {
       auto knob = std::make_unique<PersistenceKnob>(*gpu);
       modes_.emplace(key, knob.get());
@@ -159,7 +159,7 @@ class GpuKnobs::State {
 
   Status Restore(const Gpu& gpu, KnobKind kind) {
     const std::lock_guard lock(mutex_);
-    const auto found = turned_.find(KeyOf(gpu, KnobKindName(kind)));
+    const auto found = turned_.find(KnobKey(gpu, KnobKindName(kind)));
     if (found == turned_.end()) return Ok();
     found->second.held = false;
     return found->second.guard->Restore();
@@ -167,7 +167,7 @@ class GpuKnobs::State {
 
   bool Holds(const Gpu& gpu, KnobKind kind) {
     const std::lock_guard lock(mutex_);
-    const auto found = turned_.find(KeyOf(gpu, KnobKindName(kind)));
+    const auto found = turned_.find(KnobKey(gpu, KnobKindName(kind)));
     return found != turned_.end() && found->second.held && !found->second.guard->ended();
   }
 

@@ -64,7 +64,7 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
       parts_(std::make_shared<Parts>()) {
   Parts& parts = *parts_;
   parts.monitor = monitor->recording();
-  parts.collective = CollectiveOf(options.collective);
+  parts.collective = FindCollective(options.collective);
   const WithoutGil released;
   Check(Connect(options, parts));
   parts.client = Unwrap(BatchSizeClient::Register(parts.service.get(), *parts.monitor,

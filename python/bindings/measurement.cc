@@ -58,10 +58,10 @@ namespace {
 constexpr double kUnknownEnergy = std::numeric_limits<double>::quiet_NaN();
 
 // "gpu:3" is the GPU with index 3.
-std::string_view KindOf(std::string_view device) { return device.substr(0, device.find(':')); }
+std::string_view DeviceKind(std::string_view device) { return device.substr(0, device.find(':')); }
 
 // Returns the index of the device, or the name of a rail.
-py::object KeyOf(std::string_view device) {
+py::object DeviceKey(std::string_view device) {
   const std::string_view text = device.substr(device.find(':') + 1);
   int index = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), index);
@@ -121,15 +121,15 @@ double TotalSigmaOrNan(const Measurement& measurement) {
 }
 
 // Converts objects, arrays, texts, numbers, booleans and null.
-py::object PythonOf(const Json& json) {
+py::object ToPython(const Json& json) {
   if (json.is_object()) {
     py::dict dict;
-    for (const auto& [key, value] : json.items()) dict[py::str(key)] = PythonOf(value);
+    for (const auto& [key, value] : json.items()) dict[py::str(key)] = ToPython(value);
     return dict;
   }
   if (json.is_array()) {
     py::list list;
-    for (const Json& value : json) list.append(PythonOf(value));
+    for (const Json& value : json) list.append(ToPython(value));
     return list;
   }
   if (json.is_string()) return py::str(json.get<std::string>());
@@ -158,11 +158,11 @@ py::object FiniteOrNone(const py::handle& value) {
 
 }  // namespace
 
-py::object MeasurementObject::EnergyOf(const char* kind) const {
+py::object MeasurementObject::EnergyByKind(const char* kind) const {
   py::dict energies;
   for (const DeviceMeasurement& device : measurement_.devices) {
-    if (KindOf(device.device) != kind) continue;
-    energies[KeyOf(device.device)] = py::float_(EnergyOrNan(device));
+    if (DeviceKind(device.device) != kind) continue;
+    energies[DeviceKey(device.device)] = py::float_(EnergyOrNan(device));
   }
   if (energies.empty() && std::string_view(kind) != "gpu") return py::none();
   return energies;
@@ -206,7 +206,7 @@ std::string MeasurementObject::ToJson() const { return JsonText(AsJson()); }
 
 Json MeasurementObject::AsJson() const { return zeus::ToJson(measurement_); }
 
-py::dict MeasurementObject::ToDict() const { return PythonOf(AsJson()); }
+py::dict MeasurementObject::ToDict() const { return ToPython(AsJson()); }
 
 MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
   const auto text =
@@ -283,7 +283,7 @@ void BindDeviceMeasurement(py::module_& module) {
       });
 }
 
-py::dict DevicesOf(const MeasurementObject& measurement) {
+py::dict DevicesDict(const MeasurementObject& measurement) {
   py::dict devices;
   for (const DeviceMeasurement& device : measurement.get().devices)
     devices[py::str(device.device)] = py::cast(device);
@@ -346,14 +346,14 @@ void BindMeasurement(py::module_& module) {
       .def_property_readonly(
           "is_refined",
           [](const Object& m) { return m.get().stage == Measurement::Stage::kRefined; })
-      .def_property_readonly("gpu_energy", [](const Object& m) { return m.EnergyOf("gpu"); })
-      .def_property_readonly("cpu_energy", [](const Object& m) { return m.EnergyOf("cpu"); })
-      .def_property_readonly("dram_energy", [](const Object& m) { return m.EnergyOf("dram"); })
-      .def_property_readonly("soc_energy", [](const Object& m) { return m.EnergyOf("rail"); })
+      .def_property_readonly("gpu_energy", [](const Object& m) { return m.EnergyByKind("gpu"); })
+      .def_property_readonly("cpu_energy", [](const Object& m) { return m.EnergyByKind("cpu"); })
+      .def_property_readonly("dram_energy", [](const Object& m) { return m.EnergyByKind("dram"); })
+      .def_property_readonly("soc_energy", [](const Object& m) { return m.EnergyByKind("rail"); })
       .def_property_readonly("total_energy", [](const Object& m) { return TotalOrNan(m.get()); })
       .def_property_readonly("total_sigma",
                              [](const Object& m) { return TotalSigmaOrNan(m.get()); })
-      .def_property_readonly("devices", &DevicesOf);
+      .def_property_readonly("devices", &DevicesDict);
   BindMethods(type);
 }
 

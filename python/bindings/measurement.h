@@ -28,7 +28,7 @@ class MeasurementObject {
 
   // Returns joules by index of the GPU ("gpu"), CPU ("cpu") or memory ("dram"), or by name of the
   // "rail"; NaN for a device that could not be read. None if there is no such device; {} for GPUs.
-  py::object EnergyOf(const char* kind) const;
+  py::object EnergyByKind(const char* kind) const;
 
   // Waits, at most `timeout` seconds, until the sensors have shown the end of the window.
   MeasurementObject Refined(double timeout);

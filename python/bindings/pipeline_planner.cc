@@ -50,7 +50,7 @@ PipelineProfile ProfileFromRows(const std::vector<Row>& rows, double blocking_po
   return profile;
 }
 
-std::vector<Row> RowsOf(const PipelineProfile& profile) {
+std::vector<Row> ListRows(const PipelineProfile& profile) {
   std::vector<Row> rows;
   for (const pipeline::InstructionProfile& instruction : profile.instructions)
     for (const pipeline::OperatingPoint& point : instruction.points)
@@ -68,7 +68,7 @@ PipelineProfile ProfileFromCsv(const std::string& text, double blocking_power, d
   return profile;
 }
 
-PipelineProfile StagesOf(const PipelineProfile& profile, const std::vector<int>& stages) {
+PipelineProfile SelectStages(const PipelineProfile& profile, const std::vector<int>& stages) {
   for (const int stage : stages)
     if (stage < 0 || stage >= profile.stages)
       throw Failure({ErrorCode::kInvalidArgument,
@@ -76,7 +76,7 @@ PipelineProfile StagesOf(const PipelineProfile& profile, const std::vector<int>&
   return WithStages(profile, stages);
 }
 
-NamedClocks ClocksOf(const PipelinePlan& plan) {
+NamedClocks NameClocks(const PipelinePlan& plan) {
   NamedClocks clocks;
   for (const auto& stage : plan.stages) {
     clocks.emplace_back();
@@ -132,8 +132,8 @@ void BindProfile(py::module_& module) {
            [](const PipelineProfile& profile, int wanted) {
              return WithStages(profile, pipeline::SpreadStages(wanted, profile.stages));
            })
-      .def("with_stages", &StagesOf, py::arg("stages"))
-      .def_property_readonly("rows", &RowsOf)
+      .def("with_stages", &SelectStages, py::arg("stages"))
+      .def_property_readonly("rows", &ListRows)
       .def_readonly("stages", &PipelineProfile::stages)
       .def_property_readonly("blocking_power", [](const PipelineProfile& profile) {
         return profile.blocking_power.value();
@@ -162,7 +162,7 @@ void BindPlan(py::module_& module) {
       .def_property_readonly("gap", &PipelinePlan::gap)
       .def_readonly("clock_changes", &PipelinePlan::clock_changes)
       .def_readonly("stages", &PipelinePlan::stages)
-      .def_property_readonly("clocks", &ClocksOf);
+      .def_property_readonly("clocks", &NameClocks);
   module.def("parse_reference_schedule", &ParseReference, py::arg("text"));
 }
 
@@ -244,7 +244,7 @@ PipelinePlan PlanOne(const PipelineProfile& profile, const ScheduleSpec& schedul
   return Unwrap(planner->Plan(planner->baseline().time * slowdown, rules));
 }
 
-std::vector<RankClocks> RanksOf(const NamedClocks& clocks) {
+std::vector<RankClocks> SplitByRank(const NamedClocks& clocks) {
   std::vector<RankClocks> ranks;
   for (const auto& stage : clocks) {
     ranks.emplace_back();
@@ -255,7 +255,7 @@ std::vector<RankClocks> RanksOf(const NamedClocks& clocks) {
 
 PipelinePlan EvaluateClocks(const Planner& planner, const NamedClocks& clocks, double latency) {
   PipelinePlan plan =
-      Unwrap(EvaluateReference(planner.problem(), RanksOf(clocks), Seconds(latency)));
+      Unwrap(EvaluateReference(planner.problem(), SplitByRank(clocks), Seconds(latency)));
   const pipeline::Frontier& frontier = planner.frontier();
   // True times are not whole ticks, and the fastest time of the frontier is rounded up to them.
   plan.deadline = plan.time;
@@ -265,7 +265,7 @@ PipelinePlan EvaluateClocks(const Planner& planner, const NamedClocks& clocks, d
 }
 
 template <class Value>
-std::vector<double> PointsOf(const Planner& planner, const Value& value) {
+std::vector<double> FrontierValues(const Planner& planner, const Value& value) {
   std::vector<double> values;
   for (const pipeline::FrontierPoint& point : planner.frontier().points())
     values.push_back(value(point));
@@ -317,12 +317,12 @@ void BindPlanner(py::module_& module) {
           py::arg("plan"))
       .def_property_readonly("frontier_times",
                              [](const Planner& planner) {
-                               return PointsOf(
+                               return FrontierValues(
                                    planner, [](const auto& point) { return point.time.count(); });
                              })
       .def_property_readonly("frontier_energies",
                              [](const Planner& planner) {
-                               return PointsOf(
+                               return FrontierValues(
                                    planner, [](const auto& point) { return point.energy.value(); });
                              })
       .def_property_readonly("baseline_time",

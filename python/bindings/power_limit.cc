@@ -108,7 +108,7 @@ JitOptimizer::JitOptimizer(Options options)
     : Closeable(options.monitor.get()), monitor_(std::move(options.monitor)) {
   auto work = std::make_shared<Work>();
   work->node = monitor_->recording();
-  work->collective = CollectiveOf(options.collective);
+  work->collective = FindCollective(options.collective);
   if (!options.meter.is_none()) work->meter = std::make_unique<PythonSliceMeter>(options.meter);
   options.jit.collective = work->collective.get();
   options.jit.meter = work->meter.get();
@@ -171,7 +171,7 @@ SavingsReport JitOptimizer::Savings(std::size_t knob) {
   return reports[knob];
 }
 
-Profile JitOptimizer::ProfileOf(std::size_t knob) const {
+Profile JitOptimizer::KnobProfile(std::size_t knob) const {
   if (knob >= get().profile_count())
     throw Failure({ErrorCode::kNotFound, fmt::format("there is no profile of knob {}: {} so far",
                                                      knob, get().profile_count())});
@@ -214,7 +214,7 @@ Selector MakeSelector(const std::string& name, const py::function& choose) {
   return {.name = name, .select = [function, name](const Profile& profile) -> Result<std::size_t> {
             const py::gil_scoped_acquire acquired;
             try {
-              const double chosen = (*function)(PointsOf(profile)).cast<double>();
+              const double chosen = (*function)(ListPoints(profile)).cast<double>();
               const auto point =
                   std::ranges::find(profile.points, chosen,
                                     [](const ProfilePoint& one) { return ToNumber(one.setting); });
@@ -232,7 +232,7 @@ Selector MakeSelector(const std::string& name, const py::function& choose) {
           }};
 }
 
-py::list PointsOf(const Profile& profile) {
+py::list ListPoints(const Profile& profile) {
   py::list points;
   for (const ProfilePoint& point : profile.points)
     points.append(py::make_tuple(ToNumber(point.setting), point.energy_per_step.value(),

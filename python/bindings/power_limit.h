@@ -66,7 +66,7 @@ class JitOptimizer final : public Closeable {
   bool done() const { return get().done(); }
   JobUse Used();
   SavingsReport Savings(std::size_t knob);
-  Profile ProfileOf(std::size_t knob) const;
+  Profile KnobProfile(std::size_t knob) const;
 
  private:
   struct Work;
@@ -84,10 +84,10 @@ class JitOptimizer final : public Closeable {
 // (factor).
 Selector MakeSelector(const std::string& objective, double parameter);
 
-// `choose` gets a list of points, as PointsOf() returns them, and returns one of their settings.
+// `choose` gets a list of points, as ListPoints() returns them, and returns one of their settings.
 Selector MakeSelector(const std::string& name, const py::function& choose);
 
 // Returns (setting, energy, time, energy sigma, time sigma, steps) of each point, fastest first.
-py::list PointsOf(const Profile& profile);
+py::list ListPoints(const Profile& profile);
 
 }  // namespace zeus::python

@@ -1,4 +1,4 @@
-"""What windows and monitors refuse, and what they say."""
+"""Windows and monitors refuse bad use, and say why."""
 
 import math
 import pickle

@@ -65,7 +65,7 @@ class RunTest(JobTestCase):
         self.assertEqual(trial["batch_size"], 64)
         self.assertGreater(trial["energy_joules"], 0)
         self.assertEqual(len(ask(self.server, "/v1/jobs/mnist-1/trials")["trials"]), 1)
-        self.assertTrue(optimizer.converged)  # What it learnt can still be asked.
+        self.assertTrue(optimizer.converged)  # Its knowledge can still be asked for.
 
     def test_the_monitor_learns_that_work_ended_at_the_edges_of_epochs(self):
         def work(_):
@@ -174,7 +174,7 @@ class RunTest(JobTestCase):
         self.assertTrue(optimizer.training_finished)
         self.assertFalse(optimizer.converged)
         self.assertTrue(optimizer.retry)
-        optimizer.on_evaluate(0.3)  # Nobody listens any more.
+        optimizer.on_evaluate(0.3)  # The trial has ended: this is ignored.
         again = self.optimizer(spec(max_epochs=2), recurrence=optimizer.recurrence)
         self.assertIsNone(again.recurrence)
         again.get_batch_size()

@@ -328,7 +328,7 @@ class PriceTest(NodeTestCase):
 
 class TariffTest(unittest.TestCase):
     def cost(self, zone, moment):
-        """Of a kilowatt-hour at a moment: 1 from 8 to 20 on weekdays in July, otherwise 0.1."""
+        """The price of a kilowatt-hour at a moment: 1 from 8 to 20 on weekdays in July, otherwise 0.1."""
         day = [0] * 8 + [1] * 12 + [0] * 4
         months = [[0] * 24] * 6 + [day] + [[0] * 24] * 5
         rates = price.rates_of({"energy_rate_structure": [[{"rate": 0.1}], [{"rate": 1.0}]],

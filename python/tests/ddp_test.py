@@ -115,7 +115,7 @@ class RanksTest(OneNodeTestCase):
         return children
 
     def outcomes(self, ranks: int, program: str) -> list[list]:
-        """What each rank said, line by line."""
+        """Returns the output of each rank, line by line."""
         said = []
         for child in self.start(ranks, program):
             output, errors = child.communicate(timeout=200)

@@ -1,4 +1,4 @@
-"""What a program sets on GPUs is put back, in whatever way the program ends."""
+"""Settings that a program makes on GPUs are put back, in whatever way the program ends."""
 
 import math
 import multiprocessing

@@ -1,4 +1,4 @@
-"""What the tests of recurring jobs share: a server and a monitor for every test."""
+"""Shared by the tests of recurring jobs: a server and a monitor for every test."""
 
 import json
 import os

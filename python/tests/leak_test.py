@@ -32,7 +32,7 @@ for number in range(1_000_000):
         before = memory()
 print(memory() - before)
 """, timeout=250)
-        # What is kept of the past grows until it is long enough; a leak would be 16 bytes for each.
+        # The part of the past that is kept grows until it is long enough; a leak would be 16 bytes for each.
         self.assertLess(int(out), 800_000 * 16 / 2)
 
     @without_sanitizer

@@ -77,7 +77,7 @@ class EndingTest(OneNodeTestCase):
     def test_by_sigkill_and_the_next_start(self):
         self.ends("time.sleep(60)", -signal.SIGKILL, signal.SIGKILL)
         self.assertEqual(limits(), [150])
-        # Whoever turns the limit next puts back what was there first.
+        # The next program that turns the limit puts back what was there first.
         monitor = monitor_of(0)
         self.addCleanup(monitor.close)
         with quick(monitor) as plo:

@@ -1,4 +1,4 @@
-"""What the tests of power limits share: a job on simulated GPUs, the limits, and the truth.
+"""Shared by the tests of power limits: a job on simulated GPUs, the limits, and the truth.
 
 Also for processes that a test starts: importing it changes nothing.
 """
@@ -21,7 +21,7 @@ class Lowest(OptimumSelector):
 
 
 def limits(gpus=None) -> list[float]:
-    """Of the GPUs, in watts, as the driver has them now."""
+    """Returns the limits of the GPUs in watts, as the driver has them now."""
     handles = get_gpus()
     indices = range(len(handles)) if gpus is None else gpus
     return [handles.get_power_management_limit(index) / 1000 for index in indices]

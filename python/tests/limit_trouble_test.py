@@ -1,4 +1,4 @@
-"""What goes wrong around a power limit optimiser, and must not be lost, destroyed or mixed up."""
+"""Trouble around a power limit optimiser, in which nothing may be lost, destroyed or mixed up."""
 
 import os
 import signal

@@ -85,7 +85,7 @@ class ListingsTest(OneNodeTestCase):
         self.original = limits()
 
     def names(self, steps: int, epochs: int) -> dict:
-        """What the talk's listings leave out."""
+        """The parts that the talk's listings leave out."""
         return {
             "epochs": epochs,
             "train_data_loader": [(x, 2 * x) for x in range(steps)],

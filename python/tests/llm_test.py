@@ -211,7 +211,7 @@ class GatewayTest(unittest.TestCase):
 
     def test_the_example_without_a_gateway(self):
         with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))  # Nobody listens there.
+            unused.bind(("127.0.0.1", 0))  # No server listens there.
             url = f"http://127.0.0.1:{unused.getsockname()[1]}"
             done = self.run_example("--url", url, "hello")
         self.assertEqual(done.returncode, 1)

@@ -17,7 +17,7 @@ from zeus.metric import EnergyCumulativeCounter, EnergyHistogram, PowerGauge, se
 from zeus.monitor import ZeusMonitor
 
 GATEWAY = "prometheus-pushgateway"
-PATIENCE = 60  # Seconds until a server must have answered; reached only on failure.
+TIMEOUT = 60  # Seconds until a server must have answered; reached only on failure.
 
 
 def free_port():
@@ -41,7 +41,7 @@ def values(text, name):
 
 
 def eventually(ask):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         try:
             if answer := ask():

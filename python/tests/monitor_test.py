@@ -102,11 +102,11 @@ class WindowTest(NodeTestCase):
 
         @window
         def factorial(number):
-            """Of a number."""
+            """The factorial of a number."""
             return 1 if number < 2 else number * factorial(number - 1)
 
         self.assertEqual(factorial(5), 120)  # Calls within calls.
-        self.assertEqual(factorial.__doc__, "Of a number.")
+        self.assertEqual(factorial.__doc__, "The factorial of a number.")
         self.assertEqual(window.measurement.window, "factorial")
         self.assertIs(factorial.window, window)
 

@@ -1,4 +1,4 @@
-"""What the tests share: a simulated node that this process, and those that it starts, see."""
+"""Shared by the tests: a simulated node that this process, and those that it starts, see."""
 
 import os
 import shlex
@@ -15,7 +15,7 @@ from zeus.sim import Node
 ZEUS = os.environ["ZEUS_BINARY"]
 
 _directory = tempfile.TemporaryDirectory(prefix="zeus-python-test-")
-# Of their own: simulated GPUs of other tests have the same UUIDs.
+# Each test has folders of its own: simulated GPUs of other tests have the same UUIDs.
 for variable in ("ZEUS_SIM_DIR", "ZEUS_ACTIVITY_DIR", "ZEUS_KNOB_DIR", "ZEUS_PROFILE_DIR",
                  "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
     os.environ[variable] = os.path.join(_directory.name, variable.lower())

@@ -208,7 +208,7 @@ class FilesTest(unittest.TestCase):
             read = load_profile(path, 50, tensor_parallel=2)
         self.assertEqual(read.blocking_power, 100)
         energies = {row[:3]: row[4] for row in profile.rows}
-        for row in read.rows:  # Of one GPU in the file, of two in the stage.
+        for row in read.rows:  # The file has the energy of one GPU, the stage that of two.
             self.assertAlmostEqual(row[4], 2 * energies[row[:3]], places=3)
 
 

@@ -57,7 +57,7 @@ class PowerMonitorTest(NodeTestCase):
             wait_for_recording(monitor, end)
 
             def energies():
-                """Of the whole before and after those of the parts: the recording goes on."""
+                """The whole is read before and after its parts, because the recording goes on."""
                 return [monitor.get_energy(since, until)[0] for since, until in
                         ((begin, end), (begin, middle), (middle, end), (begin, end))]
 
@@ -145,7 +145,7 @@ class PowerMonitorTest(NodeTestCase):
         self.addCleanup(heat.stop)
 
         def known(when=None):
-            """Of all domains and GPUs, and of the temperature, what has a value."""
+            """The values of all domains and GPUs, and of the temperature, where there are any."""
             watts = [w for d in PowerDomain for w in monitor.get_power(when, d).values()]
             return [w for w in watts if not math.isnan(w)] + [*heat.get_temperature(when).values()]
 

@@ -39,7 +39,7 @@ class ProfileTest(NodeTestCase):
         self.assertEqual(len(calls), 3 + 10 + 3 + result.iterations)
         self.assertAlmostEqual(result.energy_per_iter * result.iterations, result.total_energy)
         self.assertAlmostEqual(result.time_per_iter * result.iterations, result.total_time)
-        self.assertGreater(result.total_time, 0.1)  # Of the node: calls vary in length.
+        self.assertGreater(result.total_time, 0.1)  # Time of the node: calls vary in length.
         self.assertGreater(result.total_energy, 40 * result.total_time)
         self.assertGreater(result.temperature_before, 10)
         with self.assertRaises(KeyError):

@@ -17,7 +17,7 @@ from zeusd_test import Daemon
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = [HERE / "reference_script.py", HERE / "reference_services.py"]
 
-# What users of the reference implementation rely on, by kind.
+# Users of the reference implementation rely on these, by kind.
 GPU_ALIASES = """
     getName getPowerManagementLimitConstraints setPowerManagementLimit resetPowerManagementLimit
     setPersistenceMode getSupportedMemoryClocks setMemoryLockedClocks resetMemoryLockedClocks

@@ -18,7 +18,7 @@ ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
 
 def run_into(arguments: str, redirection: str) -> subprocess.CompletedProcess:
-    """Of Python, by a shell, with what is printed going elsewhere."""
+    """Runs Python by a shell, with its output going elsewhere."""
     command = f"set -o pipefail; {sys.executable} -m {arguments} {redirection}"
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
 

@@ -22,7 +22,7 @@ class ShutdownTest(NodeTestCase):
         self.assertEqual(out, "done\n")
 
     def test_with_a_monitor_that_somebody_still_uses_after_it(self):
-        # What is closed before the interpreter ends refuses, it does not crash.
+        # An object that is closed before the interpreter ends refuses, it does not crash.
         out = run_python("""
             import atexit
             def late():

@@ -12,7 +12,7 @@ import zeus
 from zeus import _core
 
 STUBS = pathlib.Path(__file__).resolve().parents[1] / "zeus" / "_core"
-# What classes have without anybody's doing, or what pybind11 gives to all of them.
+# Members that every class has, or that pybind11 gives to all of them.
 ALWAYS = set(dir(object)) | {"__module__", "__dict__", "__weakref__", "__members__", "__entries",
                              "__qualname__", "__static_attributes__", "__firstlineno__"}
 

@@ -31,7 +31,7 @@ print(*(loaded() - before), sep="\\n")
 
 
 def run(*command: "str | os.PathLike[str]", **options: object) -> str:
-    """What it printed; it must succeed."""
+    """Returns what the command printed; it must succeed."""
     done = subprocess.run([os.fspath(part) for part in command], capture_output=True, text=True,
                           timeout=280, **options)  # type: ignore[call-overload]
     if done.returncode != 0:

@@ -32,7 +32,7 @@ SCOPES = {"/gpu/get": "gpu-read", "/gpu/stream": "gpu-read", "/gpu/": "gpu-contr
 
 
 class Daemon:
-    """What clients see of zeusd: two GPUs, one CPU, and a list of what was asked."""
+    """A zeusd as clients see it: two GPUs, one CPU, and a list of what was asked."""
 
     def __init__(self, groups=("gpu-control", "gpu-read", "cpu-read"), scopes=None, ahead=0.0,
                  unix=False, gpus=2):

@@ -177,10 +177,10 @@ class ZeusDataLoader:
         """Ends training after this batch; with several ranks after this epoch. Thread-safe."""
         self._in_training("stop()").stop()
 
-    def summary(self, patience: float = 2.0) -> TrainingSummary:
-        """Returns usage so far; waits up to `patience` seconds for the last epoch's sensors."""
+    def summary(self, timeout: float = 2.0) -> TrainingSummary:
+        """Returns usage so far; waits up to `timeout` seconds for the last epoch's sensors."""
         training = self._in_training("summary()")
-        return summary_of(training.summary(_checks.number("patience", patience)))
+        return summary_of(training.summary(_checks.number("timeout", timeout)))
 
     def savings(self) -> Savings:
         """Returns the savings of the best power limit: see `GlobalPowerLimitOptimizer.savings`."""

@@ -34,7 +34,7 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True)
 class TrainResult:
-    """What `train()` did."""
+    """The result of `train()`."""
 
     job: str
     gpu_model: str

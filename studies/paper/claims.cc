@@ -42,9 +42,9 @@ Verdict Both(Verdict a, Verdict b) { return std::max(a, b); }
 
 Verdict Holds(bool statement) { return statement ? Verdict::kReproduced : Verdict::kDiffers; }
 
-std::string PercentText(const std::vector<double>& shares) {
+std::string MeanPercentText(const std::vector<double>& shares) {
   const SampleSummary summary = zeus::Summarize(shares);
-  if (shares.size() == 1) return Percent(summary.mean);
+  if (shares.size() == 1) return PercentText(summary.mean);
   return FixedWithSigma(100 * summary.mean, 100 * summary.StandardDeviation(), 1) + " %";
 }
 
@@ -85,12 +85,12 @@ struct SavingRange {
   std::string greatest_of{};
 
   std::string Text() const {
-    return fmt::format("{} ({}) to {} ({})", Percent(least), least_of, Percent(greatest),
+    return fmt::format("{} ({}) to {} ({})", PercentText(least), least_of, PercentText(greatest),
                        greatest_of);
   }
 };
 
-SavingRange RangeOf(const JobsOfGpu& jobs, Configuration ExhaustiveSweep::*configuration) {
+SavingRange FindSavingRange(const JobsOfGpu& jobs, Configuration ExhaustiveSweep::*configuration) {
   SavingRange range;
   for (const ReplayJob& job : jobs) {
     const std::optional<ExhaustiveSweep> sweep = SweepExhaustively(job);
@@ -127,12 +127,12 @@ constexpr SweepStatement kSweepStatements[] = {
 };
 
 Claim SweepClaim(const JobsOfGpu& jobs, const SweepStatement& statement) {
-  const SavingRange range = RangeOf(jobs, statement.configuration);
-  Claim claim{
-      .section = "§2.2",
-      .claim = statement.claim,
-      .paper = fmt::format("{} to {}", Percent(statement.least), Percent(statement.greatest)),
-      .ours = range.Text()};
+  const SavingRange range = FindSavingRange(jobs, statement.configuration);
+  Claim claim{.section = "§2.2",
+              .claim = statement.claim,
+              .paper = fmt::format("{} to {}", PercentText(statement.least),
+                                   PercentText(statement.greatest)),
+              .ours = range.Text()};
   const auto judge = [](double paper, double ours) {
     return Judge({.paper = paper, .ours = {ours}, .rounding = kTenthOfPercent});
   };
@@ -194,12 +194,12 @@ Claim FourGenerationsClaim(const Study& study) {
   std::string ours;
   bool all = true;
   for (const JobsOfGpu& jobs : study.gpus) {
-    const SavingRange range = RangeOf(jobs, &ExhaustiveSweep::best);
+    const SavingRange range = FindSavingRange(jobs, &ExhaustiveSweep::best);
     constexpr double kSufficient = 0.1;
     all = all && range.least > kSufficient;
     ours +=
         fmt::format("{}{}: {} to {}", ours.empty() ? "" : "; ", GpuTitle(jobs.front().gpu_model),
-                    Percent(range.least), Percent(range.greatest));
+                    PercentText(range.least), PercentText(range.greatest));
   }
   return {.section = "A",
           .claim = "four generations of GPUs have potential for savings",
@@ -250,8 +250,8 @@ Claim VariationClaim(const JobsOfGpu& jobs) {
   return {.section = "§3.2, §4.4",
           .claim = "time to accuracy of one configuration usually varies by less than",
           .paper = "14 % (cited)",
-          .ours = fmt::format("{} of {} batch sizes; up to {} ({})", below, all, Percent(greatest),
-                              where),
+          .ours = fmt::format("{} of {} batch sizes; up to {} ({})", below, all,
+                              PercentText(greatest), where),
           .verdict = Holds(2 * below > all),
           .remark = "standard deviation of the recorded runs, of their mean"};
 }

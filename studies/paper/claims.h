@@ -40,7 +40,7 @@ Verdict Both(Verdict a, Verdict b);
 Verdict Holds(bool statement);
 
 // Shares as percent: "23.8 %", with seeds "17.2 ± 0.9 %" (mean and standard deviation).
-std::string PercentText(const std::vector<double>& shares);
+std::string MeanPercentText(const std::vector<double>& shares);
 
 std::vector<Claim> MotivationClaims(const Study& study);   // §2, §3, appendices A-C.
 std::vector<Claim> PerformanceClaims(const Study& study);  // §6.2, §6.5, §6.6.

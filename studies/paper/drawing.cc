@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "zeus/base/quantity_text.h"
+
 namespace zeus::replay::paper {
 
 std::string GpuTitle(std::string_view gpu_model) {
@@ -20,8 +22,6 @@ std::vector<std::string> WorkloadTitles(std::span<const ReplayJob> jobs) {
   return titles;
 }
 
-std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string Knobs(int batch_size, Watts limit) {
   return fmt::format("batch {}, {:g} W", batch_size, limit.value());
 }
@@ -30,7 +30,7 @@ report::Cell NumberCell(double value, int decimals) {
   return {.text = fmt::format("{:.{}f}", value, decimals), .value = value};
 }
 
-report::Cell PercentCell(double share) { return {.text = Percent(share), .value = share}; }
+report::Cell PercentCell(double share) { return {.text = PercentText(share), .value = share}; }
 
 report::Series LevelAcross(std::string name, std::string role, double level, std::size_t count) {
   constexpr double kHalf = 0.5;

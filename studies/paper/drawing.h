@@ -18,8 +18,6 @@ constexpr double kMega = 1e6;
 std::string GpuTitle(std::string_view gpu_model);
 std::vector<std::string> WorkloadTitles(std::span<const ReplayJob> jobs);
 
-// 0.2384 -> "23.8 %".
-std::string Percent(double share);
 // "batch 32, 100 W".
 std::string Knobs(int batch_size, Watts limit);
 

@@ -90,7 +90,7 @@ Panel CoursePanel(const std::vector<DriftCourse>& courses, std::string title, re
   return panel;
 }
 
-double CostOf(const std::vector<DriftCourse>& courses, std::string_view name) {
+double TotalCost(const std::vector<DriftCourse>& courses, std::string_view name) {
   const auto course = std::ranges::find(courses, name, &DriftCourse::name);
   return std::accumulate(course->cost.begin(), course->cost.end(), 0.0);
 }
@@ -125,8 +125,8 @@ report::Figure DriftFigure(const std::vector<DriftCourse>& courses) {
 }
 
 Claim DriftClaim(const std::vector<DriftCourse>& courses) {
-  const double least = CostOf(courses, kOracle);
-  const auto of_oracle = [&](const std::string& name) { return CostOf(courses, name) / least; };
+  const double least = TotalCost(courses, kOracle);
+  const auto of_oracle = [&](const std::string& name) { return TotalCost(courses, name) / least; };
   const double for_ever = of_oracle("zeus");
   const double forgetting = of_oracle(fmt::format("zeus, window {}", kWindow));
   return {.section = "§6.4",

@@ -46,7 +46,7 @@ Claim EnergyClaim(const Study& study) {
   return {.section = "§6.2",
           .claim = "zeus reduces energy on every workload",
           .paper = "15.3 % to 75.8 %",
-          .ours = fmt::format("{} to {}", PercentText(least), PercentText(greatest)),
+          .ours = fmt::format("{} to {}", MeanPercentText(least), MeanPercentText(greatest)),
           .verdict = Both(Judge({.paper = 0.153, .ours = least, .rounding = kRoundedToTenth}),
                           Judge({.paper = 0.758, .ours = greatest, .rounding = kRoundedToTenth})),
           .remark = kOneExperiment};
@@ -57,7 +57,7 @@ Claim ShorterClaim(const Study& study) {
   return {.section = "§6.2",
           .claim = "zeus reduces time by up to",
           .paper = "60.1 % (60.6 % in §1)",
-          .ours = PercentText(greatest),
+          .ours = MeanPercentText(greatest),
           .verdict = Judge({.paper = 0.601, .ours = greatest, .rounding = kRoundedToTenth}),
           .remark = kOneExperiment};
 }
@@ -67,7 +67,7 @@ Claim LongerClaim(const Study& study) {
   return {.section = "§6.2",
           .claim = "zeus increases time by up to",
           .paper = "12.8 %",
-          .ours = PercentText(worst),
+          .ours = MeanPercentText(worst),
           .verdict = Judge({.paper = 0.128, .ours = worst, .rounding = kRoundedToTenth}),
           .remark = kOneExperiment};
 }
@@ -153,7 +153,7 @@ Claim ConvergenceClaim(const Study& study) {
           .claim = "zeus converges to the optimum more often than grid search",
           .paper = "stated",
           .ours = fmt::format("{} of the experiments end there, {} with grid search",
-                              Percent(of_zeus), Percent(of_grid)),
+                              PercentText(of_zeus), PercentText(of_grid)),
           .verdict = Holds(of_zeus > of_grid)};
 }
 
@@ -249,8 +249,8 @@ std::vector<Claim> PerformanceClaims(const Study& study) {
 namespace {
 
 // Mean and standard error, by variant.
-std::vector<SampleSummary> MeansOf(std::span<const WorkloadResults> variants,
-                                   const RatioOf& ratio) {
+std::vector<SampleSummary> MeanRatios(std::span<const WorkloadResults> variants,
+                                      const RatioFunction& ratio) {
   std::vector<SampleSummary> means;
   for (const WorkloadResults& variant : variants)
     means.push_back(zeus::Summarize(GeometricMeans(variant, ratio)));
@@ -267,7 +267,7 @@ std::string Listing(std::span<const WorkloadResults> variants,
 
 Claim BetaClaim(const Study& study) {
   const std::vector<SampleSummary> means =
-      MeansOf(study.betas, CumulativeEnergyOf(study.usual().contender("zeus")));
+      MeanRatios(study.betas, CumulativeEnergyRatio(study.usual().contender("zeus")));
   const auto best = std::ranges::min_element(means, {}, &SampleSummary::mean) - means.begin();
   const auto usual =
       std::ranges::find(study.betas, kUsualBeta, &WorkloadResults::parameter) - study.betas.begin();
@@ -291,7 +291,7 @@ Claim BetaClaim(const Study& study) {
 
 Claim AblationClaim(const Study& study) {
   const std::vector<SampleSummary> means =
-      MeansOf(study.ablations, CumulativeEnergyOf(study.usual().contender("zeus")));
+      MeanRatios(study.ablations, CumulativeEnergyRatio(study.usual().contender("zeus")));
   const auto worst = std::ranges::max_element(means, {}, &SampleSummary::mean) - means.begin();
   return {.section = "§6.7",
           .claim = "zeus benefits mostly from early stopping",
@@ -304,7 +304,7 @@ Claim AblationClaim(const Study& study) {
 
 // A factor that only rises, or only falls, with eta.
 Claim EtaClaim(const Study& study, const char* what, double ReplaySummary::*figure, bool rises) {
-  const std::vector<SampleSummary> means = MeansOf(study.etas, ImprovementOf(figure));
+  const std::vector<SampleSummary> means = MeanRatios(study.etas, ImprovementRatio(figure));
   bool ordered = true;
   for (std::size_t i = 1; i < means.size(); ++i) {
     const double step = means[i].mean - means[i - 1].mean;

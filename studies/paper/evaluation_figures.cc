@@ -249,7 +249,7 @@ using report::Mark;
 using report::Panel;
 using report::Series;
 
-std::vector<Watts> LimitsOf(const ReplayJob& job) {
+std::vector<Watts> ListLimits(const ReplayJob& job) {
   std::set<Watts> limits;
   for (const ReplayArm& arm : job.arms)
     for (const LimitRecord& record : arm.limits) limits.insert(record.limit);
@@ -267,7 +267,7 @@ report::HeatMap CostMap(const ReplayJob& job, std::span<const Watts> limits) {
   map.values.assign(limits.size() * job.arms.size(), std::numeric_limits<double>::quiet_NaN());
   for (const Configuration& configuration : FeasibleConfigurations(job)) {
     const std::size_t row = IndexOfLimit(limits, configuration.limit);
-    const std::size_t column = job.IndexOf(configuration.batch_size);
+    const std::size_t column = job.FindArmIndex(configuration.batch_size);
     map.values[row * job.arms.size() + column] = configuration.usage.cost / job.OracleCost();
   }
   return map;
@@ -283,14 +283,14 @@ std::string StayLabel(const SearchStep& first, const SearchStep& last) {
 }
 
 // A point for each stay at the same knobs.
-Series PathOf(const MatchResult& result, std::span<const Watts> limits) {
+Series DrawPath(const MatchResult& result, std::span<const Watts> limits) {
   const std::string& name = result.match.contender.name;
   Series path{.name = "search of " + name, .role = name, .mark = Mark::kPath};
   for (auto step = result.path.begin(); step != result.path.end();) {
     const auto next = std::find_if(step, result.path.end(), [&](const SearchStep& other) {
       return other.batch_size != step->batch_size || other.limit != step->limit;
     });
-    path.x.push_back(static_cast<double>(result.match.job->IndexOf(step->batch_size)));
+    path.x.push_back(static_cast<double>(result.match.job->FindArmIndex(step->batch_size)));
     path.y.push_back(static_cast<double>(IndexOfLimit(limits, step->limit)));
     path.labels.push_back(StayLabel(*step, *(next - 1)));
     step = next;
@@ -300,7 +300,7 @@ Series PathOf(const MatchResult& result, std::span<const Watts> limits) {
 
 Panel PathPanel(const MatchResult& result, std::string title) {
   const ReplayJob& job = *result.match.job;
-  const std::vector<Watts> limits = LimitsOf(job);
+  const std::vector<Watts> limits = ListLimits(job);
   Panel panel{.title = std::move(title),
               .x = {.title = "batch size"},
               .y = {.title = "power limit (W)"},
@@ -308,13 +308,13 @@ Panel PathPanel(const MatchResult& result, std::string title) {
   for (const ReplayArm& arm : job.arms)
     panel.x.categories.push_back(fmt::to_string(arm.batch_size));
   for (const Watts limit : limits) panel.y.categories.push_back(fmt::format("{:g}", limit.value()));
-  panel.series.push_back(PathOf(result, limits));
+  panel.series.push_back(DrawPath(result, limits));
   if (job.HasOracle())
     panel.series.push_back(
         {.name = "oracle",
          .role = "oracle",
          .mark = Mark::kPoints,
-         .x = {static_cast<double>(job.IndexOf(job.oracle().batch_size))},
+         .x = {static_cast<double>(job.FindArmIndex(job.oracle().batch_size))},
          .y = {static_cast<double>(IndexOfLimit(limits, job.oracle().best_limit))}});
   return panel;
 }
@@ -380,7 +380,7 @@ void Push(Series& series, double x, const SampleSummary& value) {
 }
 
 // A line for each workload and one for their geometric mean, by what varies.
-void AddLines(Panel& panel, std::span<const WorkloadResults> variants, const RatioOf& ratio) {
+void AddLines(Panel& panel, std::span<const WorkloadResults> variants, const RatioFunction& ratio) {
   const std::size_t workloads = variants.front().workloads.size();
   std::vector<Series> lines;
   for (std::size_t i = 0; i < workloads; ++i) {
@@ -397,7 +397,7 @@ void AddLines(Panel& panel, std::span<const WorkloadResults> variants, const Rat
   panel.series.push_back(std::move(mean));
 }
 
-Panel AblationPanel(const Study& study, std::string title, const RatioOf& ratio) {
+Panel AblationPanel(const Study& study, std::string title, const RatioFunction& ratio) {
   Panel panel{.title = std::move(title),
               .x = {.categories = WorkloadTitles(study.usual_jobs())},
               .y = {.title = "of that of zeus", .logarithmic = true}};
@@ -416,7 +416,7 @@ Panel AblationPanel(const Study& study, std::string title, const RatioOf& ratio)
 
 // Says how much the least and the greatest threshold take, beside the usual one.
 std::string BetaCaption(const Study& study) {
-  const RatioOf ratio = CumulativeEnergyOf(study.usual().contender("zeus"));
+  const RatioFunction ratio = CumulativeEnergyRatio(study.usual().contender("zeus"));
   const auto change = [&](const WorkloadResults& variant) {
     const double more = zeus::Summarize(GeometricMeans(variant, ratio)).mean - 1;
     return fmt::format("{} takes {:.1f} % {} energy", variant.name, 100 * std::abs(more),
@@ -434,7 +434,7 @@ report::Figure BetaFigure(const Study& study) {
   Panel panel{.title = "cumulative energy, of that with β = 2",
               .x = {.title = "early stopping threshold β"},
               .y = {.title = "energy of all recurrences, of that with β = 2"}};
-  AddLines(panel, study.betas, CumulativeEnergyOf(study.usual().contender("zeus")));
+  AddLines(panel, study.betas, CumulativeEnergyRatio(study.usual().contender("zeus")));
   return {.id = "figure-12",
           .title = "Figure 12: Energy by early stopping threshold",
           .caption = BetaCaption(study),
@@ -448,19 +448,19 @@ report::Figure AblationFigure(const Study& study) {
           .caption =
               "Energy and time of all recurrences without early stopping, without pruning "
               "and without just-in-time profiling, of those of zeus.",
-          .panels = {AblationPanel(study, "energy", CumulativeEnergyOf(whole)),
-                     AblationPanel(study, "time", CumulativeTimeOf(whole))}};
+          .panels = {AblationPanel(study, "energy", CumulativeEnergyRatio(whole)),
+                     AblationPanel(study, "time", CumulativeTimeRatio(whole))}};
 }
 
 report::Figure EtaFigure(const Study& study) {
   Panel energy{.title = "energy",
                .x = {.title = "priority of energy η"},
                .y = {.title = "improvement factor of energy"}};
-  AddLines(energy, study.etas, ImprovementOf(&ReplaySummary::last_five_energy));
+  AddLines(energy, study.etas, ImprovementRatio(&ReplaySummary::last_five_energy));
   Panel time{.title = "time",
              .x = {.title = "priority of energy η"},
              .y = {.title = "improvement factor of time"}};
-  AddLines(time, study.etas, ImprovementOf(&ReplaySummary::last_five_time));
+  AddLines(time, study.etas, ImprovementRatio(&ReplaySummary::last_five_time));
   return {.id = "figure-22",
           .title = "Figure 22: Impact of η on energy and time",
           .caption =

@@ -167,17 +167,17 @@ report::Section SensitivitySection(const Study& study) {
                       EtaFigure(study)}};
 }
 
-std::string CountOf(std::span<const Claim> claims, Verdict verdict) {
+std::string CountClaims(std::span<const Claim> claims, Verdict verdict) {
   const auto count = std::ranges::count(claims, verdict, &Claim::verdict);
   const bool many_differ = verdict == Verdict::kDiffers && count != 1;
   return fmt::format("{} {}", count, many_differ ? "differ" : ToString(verdict));
 }
 
 std::vector<std::string> Findings(std::span<const Claim> claims) {
-  std::vector<std::string> findings{
-      fmt::format("Of {} claims: {}, {}, {}, {}.", claims.size(),
-                  CountOf(claims, Verdict::kReproduced), CountOf(claims, Verdict::kWithinSpread),
-                  CountOf(claims, Verdict::kDiffers), CountOf(claims, Verdict::kNotCovered))};
+  std::vector<std::string> findings{fmt::format(
+      "Of {} claims: {}, {}, {}, {}.", claims.size(), CountClaims(claims, Verdict::kReproduced),
+      CountClaims(claims, Verdict::kWithinSpread), CountClaims(claims, Verdict::kDiffers),
+      CountClaims(claims, Verdict::kNotCovered))};
   for (const Claim& claim : claims)
     if (claim.section == "ours")
       findings.push_back(fmt::format("{}: {}.", claim.claim, claim.ours));
@@ -185,7 +185,7 @@ std::vector<std::string> Findings(std::span<const Claim> claims) {
 }
 
 // Returns the remarks about the recorded jobs.
-std::vector<std::string> RemarksOf(const Study& study) {
+std::vector<std::string> MakeRemarks(const Study& study) {
   std::vector<std::string> remarks;
   for (const JobsOfGpu& jobs : study.gpus)
     for (const ReplayJob& job : jobs)
@@ -208,7 +208,7 @@ report::Table RemarksTable(const std::vector<std::string>& remarks) {
   return table;
 }
 
-Json SummaryOf(const MatchResult& result) {
+Json SummaryJson(const MatchResult& result) {
   const auto number = [&](double ReplaySummary::*figure) {
     const double mean = Mean(result, figure).mean;
     return FiniteOrNull(mean);
@@ -222,14 +222,14 @@ Json SummaryOf(const MatchResult& result) {
           {"regret_sem", FiniteOrNull(error)}};
 }
 
-Json SettingsOf(const Study& study) {
+Json SettingsJson(const Study& study) {
   Json settings = Json::array();
   for (std::size_t gpu = 0; gpu < study.gpus.size(); ++gpu) {
     for (std::size_t i = 0; i < study.gpus[gpu].size(); ++i) {
       const ReplayJob& job = study.gpus[gpu][i];
       Json policies = Json::object();
       for (const WorkloadResults& contender : study.settings[gpu].contenders)
-        policies[contender.name] = SummaryOf(contender.workloads[i]);
+        policies[contender.name] = SummaryJson(contender.workloads[i]);
       settings.push_back({{"gpu", job.gpu_model},
                           {"workload", job.label},
                           {"recurrences", job.recurrences()},
@@ -267,9 +267,9 @@ Json ToJson(const Reproduction& reproduction) {
   return {{"schema", "zeus.replay_paper/1"},
           {"source", reproduction.source},
           {"seeds", reproduction.seeds},
-          {"remarks", RemarksOf(reproduction.study)},
+          {"remarks", MakeRemarks(reproduction.study)},
           {"claims", std::move(claims)},
-          {"settings", SettingsOf(reproduction.study)},
+          {"settings", SettingsJson(reproduction.study)},
           {"cluster", replay::ToJson(reproduction.cluster)}};
 }
 
@@ -289,7 +289,7 @@ report::Report ToReport(const Reproduction& reproduction) {
                      ClusterSection(reproduction),
                      DriftSection(reproduction),
                      SensitivitySection(reproduction.study)};
-  if (const auto remarks = RemarksOf(reproduction.study); !remarks.empty())
+  if (const auto remarks = MakeRemarks(reproduction.study); !remarks.empty())
     report.sections.push_back(
         {.title = "What is missing in the traces", .tables = {RemarksTable(remarks)}});
   return report;

@@ -241,7 +241,7 @@ namespace {
 
 using Amount = double (*)(const ReplaySummary&);
 
-RatioOf CumulativeRatio(const WorkloadResults& whole, Amount amount) {
+RatioFunction CumulativeRatio(const WorkloadResults& whole, Amount amount) {
   return [&whole, amount](const WorkloadResults& variant, std::size_t workload) {
     double usual = 0.0;
     for (const ReplaySummary& seed : whole.workloads[workload].seeds) usual += amount(seed);
@@ -255,16 +255,16 @@ RatioOf CumulativeRatio(const WorkloadResults& whole, Amount amount) {
 
 }  // namespace
 
-RatioOf CumulativeEnergyOf(const WorkloadResults& whole) {
+RatioFunction CumulativeEnergyRatio(const WorkloadResults& whole) {
   return CumulativeRatio(whole,
                          [](const ReplaySummary& seed) { return seed.usage.energy.value(); });
 }
 
-RatioOf CumulativeTimeOf(const WorkloadResults& whole) {
+RatioFunction CumulativeTimeRatio(const WorkloadResults& whole) {
   return CumulativeRatio(whole, [](const ReplaySummary& seed) { return seed.usage.time.count(); });
 }
 
-RatioOf ImprovementOf(double ReplaySummary::*figure) {
+RatioFunction ImprovementRatio(double ReplaySummary::*figure) {
   return [figure](const WorkloadResults& variant, std::size_t workload) {
     std::vector<double> factors;
     for (const ReplaySummary& seed : variant.workloads[workload].seeds)
@@ -273,7 +273,7 @@ RatioOf ImprovementOf(double ReplaySummary::*figure) {
   };
 }
 
-std::vector<double> GeometricMeans(const WorkloadResults& variant, const RatioOf& ratio) {
+std::vector<double> GeometricMeans(const WorkloadResults& variant, const RatioFunction& ratio) {
   std::vector<std::vector<double>> ratios;
   for (std::size_t i = 0; i < variant.workloads.size(); ++i) ratios.push_back(ratio(variant, i));
   std::vector<double> means;

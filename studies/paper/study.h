@@ -121,17 +121,17 @@ Result<Study> RunStudy(const JobSource& source, const EvaluationOptions& options
 // Variants of zeus compared with it, seed by seed.
 
 // By seed: one workload of a variant, of what it is compared with.
-using RatioOf =
+using RatioFunction =
     std::function<std::vector<double>(const WorkloadResults& variant, std::size_t workload)>;
 
 // Ratios of the mean over the seeds of `whole`, which must outlive them: energy and time of all
 // recurrences.
-RatioOf CumulativeEnergyOf(const WorkloadResults& whole);
-RatioOf CumulativeTimeOf(const WorkloadResults& whole);
+RatioFunction CumulativeEnergyRatio(const WorkloadResults& whole);
+RatioFunction CumulativeTimeRatio(const WorkloadResults& whole);
 // The default's, divided by that of the variant.
-RatioOf ImprovementOf(double ReplaySummary::*figure);
+RatioFunction ImprovementRatio(double ReplaySummary::*figure);
 
 // By seed: over the workloads.
-std::vector<double> GeometricMeans(const WorkloadResults& variant, const RatioOf& ratio);
+std::vector<double> GeometricMeans(const WorkloadResults& variant, const RatioFunction& ratio);
 
 }  // namespace zeus::replay::paper

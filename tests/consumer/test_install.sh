@@ -54,7 +54,7 @@ if ((installed > 110)); then
 fi
 cd "$scratch"  # So that nothing of the source tree is found.
 printf '%s\n' "${public[@]}" | while read -r header; do
-  # Of an optional layer that this machine has not built.
+  # The header is of an optional layer that this machine has not built.
   [[ -f $prefix/include/$header || $header != zeus/mpi/* ]] || continue
   printf '#include "%s"\nint main() {}\n' "$header" >"$(tr / _ <<<"$header").cc"
 done

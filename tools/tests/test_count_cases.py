@@ -10,6 +10,8 @@ GTEST = """[==========] Running 3 tests from 1 test suite.
 [ RUN      ] ATest.Fails
 [  FAILED  ] ATest.Fails (1 ms)
 [ RUN      ] ATest.Skips
+./a_test.cc:7: Skipped
+needs root
 [  SKIPPED ] ATest.Skips (0 ms)
 [==========] 3 tests from 1 test suite ran. (1 ms total)
 [  PASSED  ] 1 test.
@@ -18,7 +20,8 @@ GTEST = """[==========] Running 3 tests from 1 test suite.
 [  FAILED  ] 1 test, listed below:
 [  FAILED  ] ATest.Fails
 """
-UNITTEST = """..E
+UNITTEST = """test_a (b_test.BTest.test_a) ... skipped 'there is no network'
+test_b (b_test.BTest.test_b) ... ERROR
 ERROR: test_b (b_test.BTest)
 ----
 Ran 5 tests in 0.1s
@@ -45,6 +48,11 @@ class CountTest(unittest.TestCase):
 
     def test_cases_of_a_python_program(self):
         self.assertEqual(self.numbers(("b", "fail", UNITTEST)), (2, 1, 2))
+
+    def test_skipped_cases_are_listed_with_their_reasons(self):
+        tally = count_cases.count(report(("a", "fail", GTEST), ("b", "fail", UNITTEST)))
+        self.assertEqual(tally.skips, ["a: ATest.Skips: needs root", "b: there is no network",
+                                       "b: no reason given"])
 
     def test_any_other_program_is_one_case(self):
         self.assertEqual(self.numbers(("c", "run", "fine"), ("d", "fail", "boom")), (1, 1, 0))

@@ -10,7 +10,7 @@
 
 // Helper programs that Zeus starts for itself: a converter of pictures, the load of a calibration.
 // The commands that users measure have more to ask for (a terminal, a guardian, signals passed on)
-// and are started by apps/zeus/run/child.h.
+// and are started by zeus/process/child.h.
 namespace zeus {
 
 struct SpawnOptions {

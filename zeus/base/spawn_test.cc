@@ -15,7 +15,7 @@
 namespace zeus {
 namespace spawn_test {
 
-std::string OutputOf(SpawnOptions options) {
+std::string RunAndRead(SpawnOptions options) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   const FileDescriptor read_end(ends[0]);
@@ -32,12 +32,12 @@ std::string OutputOf(SpawnOptions options) {
 }
 
 TEST(SpawnTest, AProgramIsFoundInThePathAndGetsItsArguments) {
-  EXPECT_EQ(OutputOf({.command = {"sh", "-c", "echo $1", "sh", "a b"}}), "a b\n");
+  EXPECT_EQ(RunAndRead({.command = {"sh", "-c", "echo $1", "sh", "a b"}}), "a b\n");
 }
 
 TEST(SpawnTest, AnEnvironmentReplacesThatOfThisProcess) {
-  EXPECT_EQ(OutputOf({.command = {"/bin/sh", "-c", "echo $COLOUR$HOME"},
-                      .environment = {{"COLOUR=red"}}}),
+  EXPECT_EQ(RunAndRead({.command = {"/bin/sh", "-c", "echo $COLOUR$HOME"},
+                        .environment = {{"COLOUR=red"}}}),
             "red\n");
 }
 

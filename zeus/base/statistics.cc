@@ -111,7 +111,7 @@ double ResampledMean(std::span<const double> values, double mean, Random& random
   return mean + sum / count * std::sqrt(count / (count - 1));
 }
 
-double QuantileOf(const std::vector<double>& sorted, double share) {
+double SortedQuantile(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(position);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
@@ -196,7 +196,7 @@ Interval BootstrapRatioBounds(std::span<const double> base, std::span<const doub
   const Contrast contrast = ContrastAt(ratio, base_side, changed_side);
   const double share =
       NormalCumulative(StudentQuantile(options.confidence, contrast.degrees_of_freedom));
-  return {QuantileOf(ratios, 1 - share), QuantileOf(ratios, share)};
+  return {SortedQuantile(ratios, 1 - share), SortedQuantile(ratios, share)};
 }
 
 }  // namespace zeus

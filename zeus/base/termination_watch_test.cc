@@ -21,7 +21,7 @@ struct Ending {
   std::string said;
 };
 
-Ending EndingOf(const std::function<void(const std::function<void(char)>& say)>& body) {
+Ending RunToItsEnd(const std::function<void(const std::function<void(char)>& say)>& body) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   const pid_t child = ::fork();
@@ -42,7 +42,7 @@ bool KilledBy(int status, int signal) { return WIFSIGNALED(status) && WTERMSIG(s
 
 TEST(TerminationWatchTest, TheLastWordIsSpokenAndTheSignalEndsTheProgram) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    const Ending ending = EndingOf([signal](const auto& say) {
+    const Ending ending = RunToItsEnd([signal](const auto& say) {
       const auto watch = TerminationWatch::Start([&say] { say('w'); });
       ::raise(signal);
       for (;;) ::pause();
@@ -55,7 +55,7 @@ TEST(TerminationWatchTest, TheLastWordIsSpokenAndTheSignalEndsTheProgram) {
 sem_t handled;
 
 TEST(TerminationWatchTest, TheProgramsOwnHandlerIsCalledAfterwardsAndItMayGoOn) {
-  const Ending ending = EndingOf([](const auto& say) {
+  const Ending ending = RunToItsEnd([](const auto& say) {
     ::sem_init(&handled, 0, 0);
     ::signal(SIGTERM, [](int) { ::sem_post(&handled); });
     const auto watch = TerminationWatch::Start([&say] { say('w'); });
@@ -73,7 +73,7 @@ TEST(TerminationWatchTest, TheProgramsOwnHandlerIsCalledAfterwardsAndItMayGoOn) 
 }
 
 TEST(TerminationWatchTest, IgnoredSignalsStayIgnored) {
-  const Ending ending = EndingOf([](const auto& say) {
+  const Ending ending = RunToItsEnd([](const auto& say) {
     ::signal(SIGHUP, SIG_IGN);
     const auto watch = TerminationWatch::Start([&say] { say('w'); });
     ::raise(SIGHUP);
@@ -86,7 +86,7 @@ TEST(TerminationWatchTest, IgnoredSignalsStayIgnored) {
 TEST(TerminationWatchTest, AForkedChildEndsAtOnceAndItsParentNoticesNothing) {
   if (!zeus::testing::kForksBesideThreads)
     GTEST_SKIP() << "the thread sanitizer holds signals back";
-  const Ending ending = EndingOf([](const auto& say) {
+  const Ending ending = RunToItsEnd([](const auto& say) {
     const auto watch = TerminationWatch::Start([&say] { say('w'); });
     const pid_t grandchild = ::fork();
     if (grandchild == 0)
@@ -100,7 +100,7 @@ TEST(TerminationWatchTest, AForkedChildEndsAtOnceAndItsParentNoticesNothing) {
 }
 
 TEST(TerminationWatchTest, WithoutItEverythingIsAsBefore) {
-  const Ending ending = EndingOf([](const auto& say) {
+  const Ending ending = RunToItsEnd([](const auto& say) {
     {
       const auto watch = TerminationWatch::Start([&say] { say('w'); });
     }

@@ -20,6 +20,9 @@ Result<double> ParseDouble(std::string_view text);
 // Returns the text without blanks at both ends.
 std::string_view Trim(std::string_view text);
 
+// Splits "a, b" into {"a", "b"}, each part trimmed; an empty text gives one empty part.
+std::vector<std::string_view> SplitAtCommas(std::string_view text);
+
 // Returns the text with its ASCII letters in lower case.
 std::string LowerCase(std::string_view text);
 

@@ -21,6 +21,13 @@ TEST(TextTest, LowerCaseLeavesAllButLettersAlone) {
   EXPECT_EQ(LowerCase(""), "");
 }
 
+TEST(TextTest, ListsAreSplitAtCommasAndTheirPartsTrimmed) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(SplitAtCommas("a, b ,c"), (Parts{"a", "b", "c"}));
+  EXPECT_EQ(SplitAtCommas("a,,"), (Parts{"a", "", ""}));
+  EXPECT_EQ(SplitAtCommas(""), Parts{""});
+}
+
 TEST(PrintableTest, OrdinaryTextStaysAsItIs) {
   EXPECT_EQ(Printable("/usr/lib/libnvidia-ml.so.1"), "/usr/lib/libnvidia-ml.so.1");
   EXPECT_EQ(Printable(""), "");

@@ -38,7 +38,7 @@ class Scanner {
     return number;
   }
 
-  char OneOf(std::string_view allowed) {
+  char TakeOneOf(std::string_view allowed) {
     const char c = rest_.empty() ? '\0' : rest_.front();
     ok_ = ok_ && c != '\0' && allowed.find(c) != std::string_view::npos;
     if (!rest_.empty()) rest_.remove_prefix(1);
@@ -69,22 +69,22 @@ class Scanner {
 std::optional<WallTime> ParseRfc3339(std::string_view text) {
   Scanner scan(text);
   const std::chrono::year year(scan.Digits(4));
-  scan.OneOf("-");
+  scan.TakeOneOf("-");
   const std::chrono::month month(static_cast<unsigned>(scan.Digits(2)));
-  scan.OneOf("-");
+  scan.TakeOneOf("-");
   const std::chrono::day day(static_cast<unsigned>(scan.Digits(2)));
-  scan.OneOf("Tt ");
+  scan.TakeOneOf("Tt ");
   const int hour = scan.Digits(2);
-  scan.OneOf(":");
+  scan.TakeOneOf(":");
   const int minute = scan.Digits(2);
-  scan.OneOf(":");
+  scan.TakeOneOf(":");
   const int second = scan.Digits(2);
   const microseconds fraction = scan.Fraction();
-  const char zone = scan.OneOf("Zz+-");
+  const char zone = scan.TakeOneOf("Zz+-");
   minutes offset(0);
   if (zone == '+' || zone == '-') {
     const int hours = scan.Digits(2);
-    scan.OneOf(":");
+    scan.TakeOneOf(":");
     const int extra = scan.Digits(2);
     if (hours > 23 || extra > 59) return std::nullopt;
     offset = minutes((hours * 60 + extra) * (zone == '+' ? 1 : -1));

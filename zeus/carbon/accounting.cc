@@ -49,7 +49,8 @@ Accounted Walk(const EnergyUse& use, Read read, Count count) {
 }
 
 // The price of `energy` when `used` was used before.
-Money PriceOf(const std::vector<PriceReading::Tier>& tiers, KilowattHours used, Joules energy) {
+Money PriceInTiers(const std::vector<PriceReading::Tier>& tiers, KilowattHours used,
+                   Joules energy) {
   Money cost;
   for (const PriceReading::Tier& tier : tiers) {
     const Joules room = std::max(ToJoules(tier.up_to - used), Joules(0));
@@ -95,7 +96,7 @@ Cost ComputeCost(const EnergyUse& use, PriceSource& source) {
   cost.accounted = Walk(
       use, [&](WallTime time) { return source.At(time); },
       [&](const PriceReading& reading, Joules energy) {
-        cost.amount += PriceOf(reading.tiers, used, energy);
+        cost.amount += PriceInTiers(reading.tiers, used, energy);
         used += ToKilowattHours(energy);
       });
   if (use.Sum() != Joules(0))

@@ -67,7 +67,7 @@ void StepSeries::DropBefore(WallTime time) {
 }
 
 // The time from which a row no longer holds.
-WallTime StepSeries::EndOf(Iterator row) const {
+WallTime StepSeries::StepEnd(Iterator row) const {
   microseconds step = std::chrono::hours(1);
   if (const auto next = std::next(row); next != rows_.end()) {
     step = next->time - row->time;
@@ -80,7 +80,7 @@ WallTime StepSeries::EndOf(Iterator row) const {
 Error StepSeries::NothingFor(WallTime time) const {
   return {ErrorCode::kNotFound,
           fmt::format("no value near {}: there are values from {} to {}", ToText(time),
-                      ToText(rows_.front().time), ToText(EndOf(std::prev(rows_.end()))))};
+                      ToText(rows_.front().time), ToText(StepEnd(std::prev(rows_.end()))))};
 }
 
 Result<StepSeries::Step> StepSeries::At(WallTime time) const {
@@ -95,7 +95,7 @@ Result<StepSeries::Step> StepSeries::At(WallTime time) const {
                 .note = fmt::format("no value before {}, whose is used", ToText(next->time))};
   }
   const Iterator row = std::prev(next);
-  const WallTime end = EndOf(row);
+  const WallTime end = StepEnd(row);
   if (time < end) {
     return Step{.value = row->value,
                 .valid = {.from = row->time, .until = end},

@@ -54,7 +54,7 @@ class StepSeries {
 
  private:
   using Iterator = std::vector<Row>::const_iterator;
-  WallTime EndOf(Iterator row) const;
+  WallTime StepEnd(Iterator row) const;
   Error NothingFor(WallTime time) const;
 
   std::vector<Row> rows_;  // By time, all different.

@@ -51,7 +51,7 @@ std::string MistakeIn(const std::string& rates) {
   return tariff.ok() ? "" : tariff.error().message;
 }
 
-Cost CostOf(Tariff& tariff, const char* begin, const char* end, KilowattHours energy) {
+Cost TariffCost(Tariff& tariff, const char* begin, const char* end, KilowattHours energy) {
   return ComputeCost({.pieces = {{At(begin), At(end), ToJoules(energy)}}, .sigma = Joules(0)},
                      tariff);
 }
@@ -100,7 +100,7 @@ TEST(TariffTest, AWindowOverAPriceChangeIsSplitThere) {
   const auto tariff = Make(kBerlin);
   // Half an hour of day and half an hour of night, evenly 2 kWh.
   const Cost cost =
-      CostOf(*tariff, "2024-07-03T19:30:00Z", "2024-07-03T20:30:00Z", KilowattHours(2));
+      TariffCost(*tariff, "2024-07-03T19:30:00Z", "2024-07-03T20:30:00Z", KilowattHours(2));
   EXPECT_NEAR(cost.amount.value(), 0.30 + 0.20, 1e-12);
   EXPECT_EQ(cost.currency, "EUR");
   EXPECT_THAT(cost.accounted.sources, ElementsAre("tariff.toml: day", "tariff.toml: night"));
@@ -117,7 +117,7 @@ price = 1
 price = 0
 )");
   const auto night = [&](const char* begin, const char* end, double hours) {
-    return CostOf(*tariff, begin, end, KilowattHours(hours)).amount.value();
+    return TariffCost(*tariff, begin, end, KilowattHours(hours)).amount.value();
   };
   // 1 kW from midnight to six: 2-3 o'clock comes once, never in March, twice in October.
   EXPECT_NEAR(night("2024-03-30T00:00:00+01:00", "2024-03-30T06:00:00+01:00", 6), 1, 1e-9);
@@ -132,10 +132,10 @@ price = 1
 [[rate]]
 price = 0
 )");
-  EXPECT_NEAR(
-      CostOf(*new_york, "2024-11-03T00:00:00-04:00", "2024-11-03T06:00:00-05:00", KilowattHours(7))
-          .amount.value(),
-      2, 1e-9);
+  EXPECT_NEAR(TariffCost(*new_york, "2024-11-03T00:00:00-04:00", "2024-11-03T06:00:00-05:00",
+                         KilowattHours(7))
+                  .amount.value(),
+              2, 1e-9);
 }
 
 TEST(TariffTest, W18TiersBeyondTheFirstAndAdjustmentsCount) {
@@ -149,7 +149,7 @@ adjustment = 0.02
 tiers = [{up_to_kwh = 100, price = 0.10}, {up_to_kwh = 120, price = 0.20}, {price = 0.40}]
 )");
   const Cost cost =
-      CostOf(*tariff, "2024-07-03T00:00:00Z", "2024-07-04T00:00:00Z", KilowattHours(50));
+      TariffCost(*tariff, "2024-07-03T00:00:00Z", "2024-07-04T00:00:00Z", KilowattHours(50));
   EXPECT_NEAR(cost.amount.value(), 10 * 0.13 + 20 * 0.23 + 20 * 0.43, 1e-9);
 }
 

@@ -342,7 +342,7 @@ Result<ReportAnswer> SpoolingJobService::Report(const TrialReport& report) {
     own.trial.epochs = report.epoch;
     own.trial.time = report.time;
     own.trial.energy = report.energy;
-    own.trial.cost = ZeusCostOf(spec.eta, own.trial.max_power, report.energy, report.time);
+    own.trial.cost = ComputeZeusCost(spec.eta, own.trial.max_power, report.energy, report.time);
     own.trial.metric = report.metric;
     if (report.power_limit) own.trial.power_limit = report.power_limit;
     const std::string why = ReasonToStop(spec, report);

@@ -31,7 +31,7 @@ class SpoolingJobServiceTest : public LocalJobServiceTest {
       if (file.path().extension() == ".trial") ++count;
     return count;
   }
-  static TrialReport ReportOf(const Trial& trial, int epoch, double metric) {
+  static TrialReport MakeReport(const Trial& trial, int epoch, double metric) {
     return {.job_id = "job",
             .trial = trial.number,
             .epoch = epoch,
@@ -67,9 +67,9 @@ TEST_F(SpoolingJobServiceTest, ResultsOfARunWithoutTheServiceAreDeliveredByTheNe
     SpoolingJobService service = NewService();
     ASSERT_TRUE(service.Register(Spec()).ok());
     const Trial trial = service.StartTrial({.job_id = "job", .gpu_model = "V100"}).value().trial;
-    EXPECT_FALSE(service.Report(ReportOf(trial, 1, 0.1)).value().stop);
+    EXPECT_FALSE(service.Report(MakeReport(trial, 1, 0.1)).value().stop);
     EXPECT_TRUE(service.Heartbeat("job", trial.number).ok());
-    const auto answer = service.Report(ReportOf(trial, 2, 0.95));
+    const auto answer = service.Report(MakeReport(trial, 2, 0.95));
     ASSERT_TRUE(answer.ok());
     EXPECT_TRUE(answer.value().stop && answer.value().converged);
     EXPECT_EQ(service.EndTrial({.job_id = "job", .trial = trial.number}).value().status,
@@ -100,7 +100,7 @@ TEST_F(SpoolingJobServiceTest, AServiceThatIsBackGetsTheResultsAtTheEndOfTheRun)
   SpoolingJobService service = NewService();
   ASSERT_TRUE(service.Register(Spec()).ok());
   const Trial trial = service.StartTrial({.job_id = "job"}).value().trial;
-  EXPECT_FALSE(service.Report(ReportOf(trial, 1, 0.1)).value().stop);
+  EXPECT_FALSE(service.Report(MakeReport(trial, 1, 0.1)).value().stop);
   flaky_.away = false;
   ASSERT_TRUE(service
                   .EndTrial({.job_id = "job",
@@ -149,11 +149,11 @@ TEST_F(SpoolingJobServiceTest, TheLastReportOfATrialOfTheServiceIsDeliveredLater
     SpoolingJobService service = NewService();
     ASSERT_TRUE(service.Register(Spec()).ok());
     trial = service.StartTrial({.job_id = "job"}).value().trial;
-    EXPECT_TRUE(service.Report(ReportOf(trial, 1, 0.1)).ok());
+    EXPECT_TRUE(service.Report(MakeReport(trial, 1, 0.1)).ok());
     flaky_.away = true;
-    EXPECT_FALSE(service.Report(ReportOf(trial, 2, 0.95)).ok());
+    EXPECT_FALSE(service.Report(MakeReport(trial, 2, 0.95)).ok());
     EXPECT_TRUE(service
-                    .Keep(trial, ReportOf(trial, 2, 0.95),
+                    .Keep(trial, MakeReport(trial, 2, 0.95),
                           {.job_id = "job", .trial = trial.number, .status = TrialStatus::kStopped})
                     .ok());
   }
@@ -174,7 +174,7 @@ TEST_F(SpoolingJobServiceTest, ResultsAreDeliveredToAJobWithAnotherSpec) {
     SpoolingJobService service = NewService();
     ASSERT_TRUE(service.Register(Spec()).ok());  // The run could not ask for the policy.
     const Trial trial = service.StartTrial({.job_id = "job"}).value().trial;
-    EXPECT_TRUE(service.Report(ReportOf(trial, 2, 0.95)).value().converged);
+    EXPECT_TRUE(service.Report(MakeReport(trial, 2, 0.95)).value().converged);
   }
   flaky_.away = false;
   SpoolingJobService next = NewService();

@@ -41,7 +41,7 @@ class EnergyMeter {
   virtual Result<Watts> Power() = 0;
 
   // Readings further apart than this may lose energy: the counter is narrow and turns over without
-  // a trace. Whoever records must read at least this often; nullopt when any interval is safe.
+  // a trace. A recorder must read at least this often; nullopt when any interval is safe.
   virtual std::optional<Seconds> LongestReadInterval() const { return std::nullopt; }
 
   Result<Joules> TotalEnergy() {

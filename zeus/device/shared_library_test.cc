@@ -60,7 +60,7 @@ TEST(ElfTest, WhatIsNotA64BitElfFileIsLeftToTheLoader) {
 
 class SharedLibraryTest : public ::testing::Test {
  protected:
-  static Error ErrorOf(const std::string& path) {
+  static Error OpenError(const std::string& path) {
     const auto library = SharedLibrary::Open(path, {});
     EXPECT_FALSE(library.ok());
     return library.ok() ? Error{} : library.error();
@@ -71,26 +71,26 @@ class SharedLibraryTest : public ::testing::Test {
 
 TEST_F(SharedLibraryTest, ACutLibraryIsRefusedBeforeItIsMapped) {
   const std::string path = directory_.AddFile("cut.so", ElfBeginning(1 << 20)).string();
-  EXPECT_EQ(ErrorOf(path).code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(ErrorOf(path).message, path + " cannot be loaded as a library: it is cut short");
+  EXPECT_EQ(OpenError(path).code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(OpenError(path).message, path + " cannot be loaded as a library: it is cut short");
 }
 
 TEST_F(SharedLibraryTest, ADirectoryIsNamedAsSuch) {
-  EXPECT_EQ(ErrorOf(directory_.path().string()).code, ErrorCode::kInvalidArgument);
-  EXPECT_THAT(ErrorOf(directory_.path().string()).message, EndsWith("it is a directory"));
+  EXPECT_EQ(OpenError(directory_.path().string()).code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(OpenError(directory_.path().string()).message, EndsWith("it is a directory"));
 }
 
 TEST_F(SharedLibraryTest, AFifoIsNotWaitedFor) {
   const std::string path = (directory_.path() / "fifo").string();
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_THAT(ErrorOf(path).message, EndsWith("it is not a regular file"));
+  EXPECT_THAT(OpenError(path).message, EndsWith("it is not a regular file"));
 }
 
 TEST_F(SharedLibraryTest, NamesReachMessagesWithoutControlCharacters) {
-  EXPECT_EQ(ErrorOf("/none\x1b[2J").message, "/none\\x1b[2J not found");
-  EXPECT_EQ(ErrorOf("libnone\n.so").message, "libnone\\x0a.so not found");
+  EXPECT_EQ(OpenError("/none\x1b[2J").message, "/none\\x1b[2J not found");
+  EXPECT_EQ(OpenError("libnone\n.so").message, "libnone\\x0a.so not found");
   const std::string path = directory_.AddFile("te\nxt.so", "text").string();
-  EXPECT_THAT(ErrorOf(path).message, HasSubstr("te\\x0axt.so cannot be loaded as a library: "));
+  EXPECT_THAT(OpenError(path).message, HasSubstr("te\\x0axt.so cannot be loaded as a library: "));
 }
 
 TEST_F(SharedLibraryTest, OfTheUsualPlacesTheMissingOnesAreSkipped) {

@@ -29,16 +29,6 @@ bool IsNumber(std::string_view entry) {
          std::ranges::all_of(entry, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-std::vector<std::string_view> Split(std::string_view text) {
-  std::vector<std::string_view> entries;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    entries.push_back(Trim(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return entries;
-}
-
 bool SelectsNothing(std::string_view value) {
   const std::string_view trimmed = Trim(value);
   return trimmed.empty() || trimmed == "-1" || trimmed == "NoDevFiles";
@@ -149,7 +139,7 @@ Result<std::vector<VisibleBoard>> SelectVisibleBoards(std::string_view variable,
   if (SelectsNothing(*value)) return selected;
   const std::string doing = fmt::format("{}={}", variable, Quote(*value));
   std::set<std::string_view> seen;
-  for (const std::string_view entry : Split(*value)) {
+  for (const std::string_view entry : SplitAtCommas(*value)) {
     auto one = SelectOrGuess(entry, boards, selected);
     if (!one.ok()) return std::move(one).error().While(doing);
     const auto same_board = std::ranges::find(selected, one.value().board, &VisibleBoard::board);
@@ -164,7 +154,7 @@ Result<std::vector<VisibleBoard>> SelectVisibleBoards(std::string_view variable,
 }
 
 bool SelectsByIndex(const std::optional<std::string>& value) {
-  return value && std::ranges::any_of(Split(*value), IsNumber);
+  return value && std::ranges::any_of(SplitAtCommas(*value), IsNumber);
 }
 
 Result<DeviceOrder> ParseDeviceOrder(const std::optional<std::string>& value) {

@@ -36,7 +36,7 @@ class ScopedLock {
   const int file_;
 };
 
-std::optional<off_t> SizeOf(int file) {
+std::optional<off_t> FileSize(int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return std::nullopt;
   return status.st_size;
@@ -78,7 +78,7 @@ Status AppendOnlyFile::Prepare(std::string_view header, std::string_view expecte
   if (!regular_) return header.empty() ? Ok() : WriteWhole(header_line);
 
   const ScopedLock lock(file_.get());
-  const off_t size = SizeOf(file_.get()).value_or(0);
+  const off_t size = FileSize(file_.get()).value_or(0);
   if (size == 0) return header.empty() ? Ok() : WriteWhole(header_line);
   const std::string_view expected = expected_start.empty() ? header_line : expected_start;
   std::string start(expected.size(), '\0');
@@ -104,7 +104,7 @@ Status AppendOnlyFile::Append(std::string_view record) {
 }
 
 Status AppendOnlyFile::WriteWhole(std::string_view line) {
-  const auto size_before = SizeOf(file_.get());
+  const auto size_before = FileSize(file_.get());
   ssize_t written = 0;
   do {
     written = ::write(file_.get(), line.data(), line.size());

@@ -36,7 +36,7 @@ class PerfettoTraceTest : public ::testing::Test {
   // The file as it is now, which must be whole at any time.
   Json Read() const { return ParseJson(ReadSmallFile(path_).value()).value(); }
 
-  Json EventsOf(const char* phase) const {
+  Json EventsInPhase(const char* phase) const {
     Json events = Json::array();
     const Json document = Read();
     for (const Json& event : document["traceEvents"])
@@ -51,7 +51,7 @@ class PerfettoTraceTest : public ::testing::Test {
 TEST_F(PerfettoTraceTest, CountersAreInMicrosecondsSinceTheStart) {
   const auto trace = Create();
   ASSERT_TRUE(trace->AddCounter("gpu:0", "power (W)", At(1.5), 250).ok());
-  const Json counters = EventsOf("C");
+  const Json counters = EventsInPhase("C");
   ASSERT_EQ(counters.size(), 1U);
   EXPECT_EQ(counters[0]["name"], "power (W)");
   EXPECT_EQ(counters[0]["ts"], 500'000);
@@ -61,8 +61,8 @@ TEST_F(PerfettoTraceTest, CountersAreInMicrosecondsSinceTheStart) {
 TEST_F(PerfettoTraceTest, EveryDeviceIsAGroupWithAName) {
   const auto trace = Create();
   ASSERT_TRUE(trace->AddCounter("gpu:0", "power (W)", At(2), 1).ok());
-  const Json process = EventsOf("C").at(0)["pid"];
-  for (const Json& event : EventsOf("M")) {
+  const Json process = EventsInPhase("C").at(0)["pid"];
+  for (const Json& event : EventsInPhase("M")) {
     if (event["pid"] == process && event["name"] == "process_name") {
       EXPECT_EQ(event["args"]["name"], "gpu:0 A100");
       return;
@@ -74,8 +74,8 @@ TEST_F(PerfettoTraceTest, EveryDeviceIsAGroupWithAName) {
 TEST_F(PerfettoTraceTest, AWindowIsASliceThatCarriesItsEnergy) {
   const auto trace = Create();
   ASSERT_TRUE(trace->AddWindow(AWindow("epoch")).ok());
-  const Json begin = EventsOf("b").at(0);
-  const Json end = EventsOf("e").at(0);
+  const Json begin = EventsInPhase("b").at(0);
+  const Json end = EventsInPhase("e").at(0);
   EXPECT_EQ(begin["ts"], 4'000'000);
   EXPECT_EQ(end["ts"], 14'000'000);
   EXPECT_EQ(begin["id"], end["id"]);
@@ -93,7 +93,7 @@ TEST_F(PerfettoTraceTest, ATimeThatGoesBackIsRefused) {
   EXPECT_EQ(back.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(back.error().message, HasSubstr("lies before"));
   EXPECT_TRUE(trace->AddCounter("gpu:0", "temperature (°C)", At(3), 40).ok());
-  EXPECT_EQ(EventsOf("C").size(), 2U);
+  EXPECT_EQ(EventsInPhase("C").size(), 2U);
 }
 
 TEST_F(PerfettoTraceTest, WhatIsOlderThanTheTraceIsRefused) {
@@ -118,18 +118,18 @@ TEST_F(PerfettoTraceTest, AFullDiskLeavesAWholeDocumentThatGoesOnLater) {
                       .rlim_max = RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &full);
     if (trace->AddCounter("gpu:0", "power (W)", At(2), 250).ok()) return false;
-    if (!EventsOf("C").empty()) return false;
+    if (!EventsInPhase("C").empty()) return false;
     const rlimit free{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &free);
     return trace->AddCounter("gpu:0", "power (W)", At(3), 250).ok();
   }));
-  EXPECT_EQ(EventsOf("C").size(), 1U);
+  EXPECT_EQ(EventsInPhase("C").size(), 1U);
 }
 
 TEST_F(PerfettoTraceTest, NamesMayHoldAnything) {
   const auto trace = Create();
   ASSERT_TRUE(trace->AddWindow(AWindow("\"]}\n\xff")).ok());
-  EXPECT_EQ(EventsOf("b").size(), 1U);
+  EXPECT_EQ(EventsInPhase("b").size(), 1U);
 }
 
 }  // namespace perfetto_trace_test

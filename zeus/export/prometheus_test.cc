@@ -20,20 +20,20 @@ using ::testing::Not;
 using zeus::testing::ASample;
 using zeus::testing::AWindow;
 
-std::string TextOf(const Sample& sample) {
+std::string MetricText(const Sample& sample) {
   MetricSet set;
   AddSample(sample, set);
   return set.Text();
 }
 
-std::string TextOf(const WindowMetrics& windows) {
+std::string MetricText(const WindowMetrics& windows) {
   MetricSet set;
   windows.AddTo(set);
   return set.Text();
 }
 
 TEST(PrometheusTest, AGpuIsDescribedByItsLabels) {
-  const std::string text = TextOf(ASample());
+  const std::string text = MetricText(ASample());
   EXPECT_THAT(text, HasSubstr("zeus_gpu_energy_joules_total{gpu=\"0\",uuid=\"GPU-1\","
                               "model=\"A100\",source=\"counter\"} 1000\n"));
   EXPECT_THAT(text, HasSubstr("kind=\"update\"} 250\n"));
@@ -45,14 +45,14 @@ TEST(PrometheusTest, AGpuIsDescribedByItsLabels) {
 }
 
 TEST(PrometheusTest, ALostGpuIsDownAndHasNoSeriesThatLookLikeZero) {
-  const std::string text = TextOf(ASample());
+  const std::string text = MetricText(ASample());
   EXPECT_THAT(text, HasSubstr("zeus_device_up{device=\"gpu:0\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("zeus_device_up{device=\"gpu:1\"} 0\n"));
   EXPECT_THAT(text, Not(HasSubstr("GPU-2")));
 }
 
 TEST(PrometheusTest, TheNamesOfTheReferenceAreThereToo) {
-  const std::string text = TextOf(ASample());
+  const std::string text = MetricText(ASample());
   EXPECT_THAT(text, HasSubstr("energy_monitor_gpu_energy_joules_total{window=\"all\",index=\"0\"} "
                               "1000\n"));
   EXPECT_THAT(text, HasSubstr("power_monitor_gpu_power_watts{window=\"all\",index=\"0\"} 250\n"));
@@ -61,7 +61,7 @@ TEST(PrometheusTest, TheNamesOfTheReferenceAreThereToo) {
 TEST(PrometheusTest, WindowsAreCountedByNameAndDevice) {
   WindowMetrics windows;
   for (int i = 0; i < 3; ++i) windows.Observe(AWindow("step"));
-  const std::string text = TextOf(windows);
+  const std::string text = MetricText(windows);
   EXPECT_THAT(text,
               HasSubstr("zeus_window_energy_joules_count{window=\"step\",device=\"gpu:0\"} 3\n"));
   EXPECT_THAT(text,
@@ -76,7 +76,7 @@ TEST(PrometheusTest, WindowsAreCountedByNameAndDevice) {
 TEST(PrometheusTest, ANamePerStepDoesNotGrowWithoutBound) {
   WindowMetrics windows(2);
   for (int i = 0; i < 10; ++i) windows.Observe(AWindow(fmt::format("step {}", i)));
-  const std::string text = TextOf(windows);
+  const std::string text = MetricText(windows);
   EXPECT_THAT(text, HasSubstr("window=\"step 1\""));
   EXPECT_THAT(text, Not(HasSubstr("window=\"step 2\"")));
   EXPECT_THAT(text,
@@ -86,8 +86,9 @@ TEST(PrometheusTest, ANamePerStepDoesNotGrowWithoutBound) {
 TEST(PrometheusTest, AWindowCalledAllIsNotTheWholeRecording) {
   WindowMetrics windows;
   windows.Observe(AWindow("all"));
-  EXPECT_THAT(TextOf(windows), HasSubstr("energy_monitor_gpu_energy_joules_total{window=\"window "
-                                         "all\",index=\"0\"} 100\n"));
+  EXPECT_THAT(MetricText(windows),
+              HasSubstr("energy_monitor_gpu_energy_joules_total{window=\"window "
+                        "all\",index=\"0\"} 100\n"));
 }
 
 TEST(PrometheusTest, TheProcessTellsItsVersionAndCost) {

@@ -44,7 +44,7 @@ std::string Header(const std::vector<std::string>& devices, WindowColumns column
   return CsvRow(names);
 }
 
-std::string FlagsOf(const Measurement& measurement) {
+std::string JoinFlags(const Measurement& measurement) {
   std::set<std::string_view> flags;
   for (const DeviceMeasurement& device : measurement.devices) {
     if (!device.energy.ok()) continue;
@@ -93,7 +93,7 @@ Status WindowLog::Write(const Measurement& measurement) {
   if (columns_ == WindowColumns::kExtended) {
     for (const std::string& device : devices_)
       fields.push_back(Cell(measurement.Find(device), &EnergyEstimate::sigma));
-    fields.push_back(FlagsOf(measurement));
+    fields.push_back(JoinFlags(measurement));
   }
   return file_->Append(CsvRow(fields));
 }

@@ -155,7 +155,7 @@ Status CheckQuery(const Route& route, const Request& request) {
   return Ok();
 }
 
-Work WorkOf(const Route* route) {
+Work RouteWork(const Route* route) {
   if (route == nullptr || route->immediate) return Work::kImmediate;
   if (route->slow) return Work::kSlow;
   return route->access == Access::kWrite ? Work::kWrite : Work::kRead;

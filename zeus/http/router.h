@@ -23,7 +23,7 @@ Result<Target> ParseTarget(std::string_view text);
 
 // The callers that may use a route.
 enum class Access {
-  kOpen,   // Everybody, without a token.
+  kOpen,   // All callers, without a token.
   kRead,   // Every token.
   kWrite,  // Tokens that are not for reading only.
   kAdmin,  // Tokens of administrators.
@@ -75,6 +75,6 @@ Answer NoRouteAnswer(const Request& request, const RouteMatch& match);
 Status CheckQuery(const Route& route, const Request& request);
 
 // The work of a route; kImmediate when there is none, since refusing takes no time.
-Work WorkOf(const Route* route);
+Work RouteWork(const Route* route);
 
 }  // namespace zeus::http

@@ -126,7 +126,7 @@ std::string HostOfAuthority(std::string_view authority) {
 
 bool IsLoopback(std::string_view host) {
   if (host == "localhost" || host.ends_with(".localhost") || host == "::1") return true;
-  // Digits only: "127.example.org" is somebody's name.
+  // Digits only: "127.example.org" is the name of another machine.
   return host.starts_with("127.") &&
          host.find_first_not_of("0123456789.") == std::string_view::npos;
 }

@@ -263,10 +263,10 @@ Status JobChange::CheckProgress(const TrialReport& report, const Trial& trial) c
 }
 
 void JobChange::Apply(const TrialReport& report, Trial& trial) const {
-  const Joules cost = ZeusCostOf(job_.spec.eta, trial.max_power, report.energy, report.time);
+  const Joules cost = ComputeZeusCost(job_.spec.eta, trial.max_power, report.energy, report.time);
   if (report.epoch_energy && report.epoch_time) {
     trial.epoch_cost =
-        ZeusCostOf(job_.spec.eta, trial.max_power, *report.epoch_energy, *report.epoch_time);
+        ComputeZeusCost(job_.spec.eta, trial.max_power, *report.epoch_energy, *report.epoch_time);
   } else if (report.epoch > trial.epochs) {
     // Only the epochs since the previous report: the first ones include profiling.
     trial.epoch_cost = (cost - trial.cost) / double(report.epoch - trial.epochs);
@@ -406,8 +406,8 @@ Status JobChange::LearnEpochCost(const EpochCostReport& report) {
   const LearnedEpochCost learned{
       .gpu_model = report.gpu_model.empty() ? job_.spec.gpu_model : report.gpu_model,
       .batch_size = report.batch_size,
-      .cost = ZeusCostOf(job_.spec.eta, report.max_power.value_or(job_.spec.max_power),
-                         report.energy, report.time)};
+      .cost = ComputeZeusCost(job_.spec.eta, report.max_power.value_or(job_.spec.max_power),
+                              report.energy, report.time)};
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(learned.gpu_model));
   policy->LearnEpochCost(learned.gpu_model, learned.batch_size, learned.cost);
   return Append(EventKind::kEpochCostLearned, std::nullopt, EpochCostDetail(learned));

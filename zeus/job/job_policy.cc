@@ -22,7 +22,7 @@ const std::string& JobPolicy::Key(const std::string& gpu_model) const {
 }
 
 Result<JobPolicy> JobPolicy::Restore(const Job& job) {
-  JobPolicy restored(PolicySpecOf(job.spec, job.seed), job.spec.translate_gpu_models);
+  JobPolicy restored(MakePolicySpec(job.spec, job.seed), job.spec.translate_gpu_models);
   if (job.policy_state.is_null()) return restored;
   if (!job.policy_state.is_object())
     return Error{ErrorCode::kInternal,

@@ -89,8 +89,8 @@ struct EpochCostReport {
 struct SavingsQuery {
   std::string job_id{};
   std::string gpu_model{};  // Empty for that of the spec.
-  std::string
-      baseline_job{};  // The job whose undisturbed runs are compared with; empty for itself.
+  // The job whose undisturbed runs are compared with; empty for itself.
+  std::string baseline_job{};
 };
 
 struct JobArms {

@@ -140,11 +140,11 @@ bool ReachesTarget(const JobSpec& spec, double metric) {
   return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
 }
 
-Joules ZeusCostOf(double eta, Watts max_power, Joules energy, Seconds time) {
+Joules ComputeZeusCost(double eta, Watts max_power, Joules energy, Seconds time) {
   return eta * energy + (1.0 - eta) * (max_power * time);
 }
 
-PolicySpec PolicySpecOf(const JobSpec& spec, std::uint64_t seed) {
+PolicySpec MakePolicySpec(const JobSpec& spec, std::uint64_t seed) {
   return {
       .name = spec.policy,
       .batch_sizes = spec.batch_sizes,

@@ -58,9 +58,9 @@ bool HasControlCharacter(std::string_view text);
 
 // Returns eta * energy + (1 - eta) * MAXPOWER * time. MAXPOWER may differ from run to run, with the
 // GPU model.
-Joules ZeusCostOf(double eta, Watts max_power, Joules energy, Seconds time);
+Joules ComputeZeusCost(double eta, Watts max_power, Joules energy, Seconds time);
 
-PolicySpec PolicySpecOf(const JobSpec& spec, std::uint64_t seed);
+PolicySpec MakePolicySpec(const JobSpec& spec, std::uint64_t seed);
 
 // Field names are those of docs/formats.md. The reader refuses unknown fields, so that a misspelt
 // one is noticed; absent fields get their default.

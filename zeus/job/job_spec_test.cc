@@ -135,9 +135,9 @@ TEST(JobSpecTest, WrongTypesAndUnknownFieldsAreRefusedByName) {
 }
 
 TEST(JobSpecTest, CostWeighsEnergyAgainstTimeAtFullPower) {
-  EXPECT_EQ(ZeusCostOf(1.0, 250_W, 100_J, Seconds(2)), 100_J);
-  EXPECT_EQ(ZeusCostOf(0.0, 250_W, 100_J, Seconds(2)), 500_J);
-  EXPECT_EQ(ZeusCostOf(0.5, 250_W, 100_J, Seconds(2)), 300_J);
+  EXPECT_EQ(ComputeZeusCost(1.0, 250_W, 100_J, Seconds(2)), 100_J);
+  EXPECT_EQ(ComputeZeusCost(0.0, 250_W, 100_J, Seconds(2)), 500_J);
+  EXPECT_EQ(ComputeZeusCost(0.5, 250_W, 100_J, Seconds(2)), 300_J);
 }
 
 }  // namespace job_spec_test

@@ -1,3 +1,8 @@
+// Two samples are compared: undisturbed runs of the default, and everything that ran under Zeus. A
+// training to the target is the unit on both sides, so failed and stopped runs of Zeus are charged
+// to those that reached it: the mean is a ratio of sums (amount over trainings), and its variance
+// is that of the residuals of a ratio estimator. The saving is the difference of both means, in per
+// cent of the baseline, with the variances added; Student's t accounts for few runs.
 #include "zeus/job/savings.h"
 
 #include <fmt/format.h>
@@ -42,14 +47,15 @@ struct AmountLists {
   }
 };
 
-AmountLists BaselineOf(const SavingsBasis& basis, const std::string& gpu_model) {
+AmountLists CollectBaseline(const SavingsBasis& basis, const std::string& gpu_model) {
   const bool other = basis.baseline_spec != nullptr;
   const JobSpec& spec = other ? *basis.baseline_spec : basis.spec;
   AmountLists lists;
   for (const Trial& trial : other ? basis.baseline_trials : basis.trials) {
     if (trial.gpu_model != gpu_model || !IsUndisturbedDefault(trial, spec)) continue;
     const Joules cost =
-        other ? ZeusCostOf(basis.spec.eta, trial.max_power, trial.energy, trial.time) : trial.cost;
+        other ? ComputeZeusCost(basis.spec.eta, trial.max_power, trial.energy, trial.time)
+              : trial.cost;
     lists.Add(trial.energy, trial.time, cost, true);
   }
   return lists;
@@ -158,7 +164,7 @@ JobSavings ComputeSavings(const SavingsBasis& basis) {
                      .gpu_model = basis.gpu_model.empty() ? basis.spec.gpu_model : basis.gpu_model,
                      .baseline_job = compared.id,
                      .default_batch_size = compared.default_batch_size};
-  savings.baseline = BaselineOf(basis, savings.gpu_model).Usual();
+  savings.baseline = CollectBaseline(basis, savings.gpu_model).Usual();
   AmountLists lists;
   for (const auto& [number, recurrence] : Charged(basis.trials, savings.gpu_model)) {
     if (recurrence.under_way) continue;

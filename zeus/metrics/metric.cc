@@ -85,7 +85,7 @@ std::vector<unsigned long long> Histogram::Cumulative() const {
   return sums;
 }
 
-MetricSet::Family& MetricSet::FamilyOf(const MetricDescription& metric) {
+MetricSet::Family& MetricSet::FindOrAddFamily(const MetricDescription& metric) {
   const auto same = [&](const Family& family) { return family.metric->name == metric.name; };
   const auto found = std::ranges::find_if(families_, same);
   if (found != families_.end()) return *found;
@@ -93,13 +93,13 @@ MetricSet::Family& MetricSet::FamilyOf(const MetricDescription& metric) {
 }
 
 void MetricSet::Add(const MetricDescription& metric, const Labels& labels, double value) {
-  fmt::format_to(std::back_inserter(FamilyOf(metric).lines), "{}{} {}\n", metric.name,
+  fmt::format_to(std::back_inserter(FindOrAddFamily(metric).lines), "{}{} {}\n", metric.name,
                  LabelText(labels), Number(value));
 }
 
 void MetricSet::Add(const MetricDescription& metric, const Labels& labels,
                     const Histogram& histogram) {
-  const auto out = std::back_inserter(FamilyOf(metric).lines);
+  const auto out = std::back_inserter(FindOrAddFamily(metric).lines);
   const auto counts = histogram.Cumulative();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const bool last = i + 1 == counts.size();

@@ -59,7 +59,7 @@ class MetricSet {
     const MetricDescription* metric;
     std::string lines;
   };
-  Family& FamilyOf(const MetricDescription& metric);
+  Family& FindOrAddFamily(const MetricDescription& metric);
 
   std::vector<Family> families_;
 };

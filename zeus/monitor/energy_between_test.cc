@@ -11,20 +11,14 @@ namespace energy_between_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
+using zeus::testing::RecordUntil;
 using zeus::testing::ScriptedMeter;
 
 constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 
 class EnergyBetweenTest : public ::testing::Test {
  protected:
-  void Until(EnergyMonitor& monitor, double seconds) {
-    for (;;) {
-      const TimePoint next = monitor.Step();
-      if (next > At(seconds)) break;
-      clock_.SleepUntil(next);
-    }
-    clock_.SleepUntil(At(seconds));
-  }
+  void Until(EnergyMonitor& monitor, double seconds) { RecordUntil(clock_, monitor, At(seconds)); }
 
   VirtualClock clock_;
   ScriptedMeter meter_{clock_, {.counter_period = 100ms, .phase = 37ms}};

@@ -1,3 +1,11 @@
+// A stretch is added at its end and waits as pending until its neighbours are known, because they
+// decide its shape (CanSettle). An observed stretch whose mean lies between the levels around it is
+// a step: the power changed at the one instant that gives the mean. Any other excess or lack is
+// work or a pause at an unknown place, and the curve takes the mean over all places (placement.h).
+// A gap, which no update covers, goes from the level before to the level after. Settling a stretch
+// turns its shape into knots, points of energy with their variance, which never change again. What
+// lies beyond the last knot is answered from the pending stretches (Provisional) and, after the
+// last update, from the latest level and the swings that were seen of late (Extrapolate).
 #include "zeus/monitor/energy_curve.h"
 
 #include <algorithm>

@@ -495,8 +495,8 @@ Result<Measurement> EnergyMonitor::RefinedResult(WindowId id) { return state_->R
 void EnergyMonitor::OnRefined(Listener listener) { state_->AddListener(std::move(listener)); }
 TimePoint EnergyMonitor::Step() { return state_->Step(); }
 
-Result<Measurement> EnergyMonitor::Refine(WindowId id, Seconds patience) {
-  const TimePoint deadline = clock_.Now() + patience;
+Result<Measurement> EnergyMonitor::Refine(WindowId id, Seconds timeout) {
+  const TimePoint deadline = clock_.Now() + timeout;
   for (;;) {
     Result<Measurement> result = RefinedResult(id);
     if (result.ok() || !result.error().retryable()) return result;

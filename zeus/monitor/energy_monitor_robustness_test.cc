@@ -13,6 +13,7 @@ namespace energy_monitor_robustness_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
+using zeus::testing::RecordUntil;
 using zeus::testing::ScriptedMeter;
 
 constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
@@ -66,14 +67,7 @@ class RobustnessTest : public ::testing::Test {
  protected:
   RobustnessTest() { meter_.SetPower(At(-10), 100_W); }
 
-  void Until(EnergyMonitor& monitor, double seconds) {
-    for (;;) {
-      const TimePoint next = monitor.Step();
-      if (next > At(seconds)) break;
-      clock_.SleepUntil(next);
-    }
-    clock_.SleepUntil(At(seconds));
-  }
+  void Until(EnergyMonitor& monitor, double seconds) { RecordUntil(clock_, monitor, At(seconds)); }
   EnergyEstimate Measure(EnergyMonitor& monitor, double begin, double end) {
     Until(monitor, begin);
     const WindowId id = monitor.BeginWindow("measured").value();

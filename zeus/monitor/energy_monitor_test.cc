@@ -14,6 +14,7 @@ namespace energy_monitor_test {
 using namespace zeus::literals;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using zeus::testing::RecordUntil;
 using zeus::testing::ScriptedMeter;
 
 constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
@@ -21,14 +22,7 @@ constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 class EnergyMonitorTest : public ::testing::Test {
  protected:
   // Records until `seconds`.
-  void Until(EnergyMonitor& monitor, double seconds) {
-    for (;;) {
-      const TimePoint next = monitor.Step();
-      if (next > At(seconds)) break;
-      clock_.SleepUntil(next);
-    }
-    clock_.SleepUntil(At(seconds));
-  }
+  void Until(EnergyMonitor& monitor, double seconds) { RecordUntil(clock_, monitor, At(seconds)); }
 
   VirtualClock clock_;
 };
@@ -37,7 +31,7 @@ ScriptedMeter::Sensor Counter() { return {.counter_period = 100ms, .phase = 37ms
 ScriptedMeter::Sensor PowerOnly() {
   return {.counter_period = std::nullopt, .power_period = 20ms, .power_window = 10ms, .phase = 3ms};
 }
-SensorProfile ProfileOf(const ScriptedMeter::Sensor& sensor) {
+SensorProfile MakeProfile(const ScriptedMeter::Sensor& sensor) {
   SensorProfile profile;
   profile.counter_period = sensor.counter_period.value_or(Seconds(0.1));
   profile.power_period = sensor.power_period;
@@ -84,7 +78,7 @@ TEST_F(EnergyMonitorTest, AnOpenWindowCanBeLookedAt) {
 TEST_F(EnergyMonitorTest, TheGainOfASensorIsSharedByAllWindows) {
   ScriptedMeter meter(clock_, Counter());
   meter.SetPower(At(0), 100_W);
-  SensorProfile sensor = ProfileOf(Counter());
+  SensorProfile sensor = MakeProfile(Counter());
   sensor.gain_sigma = 0.03;
   sensor.offset_sigma = 4_W;
   EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = sensor}});
@@ -104,7 +98,7 @@ TEST_F(EnergyMonitorTest, AConstantPowerThenAStepIsNotARamp_W1) {
   ScriptedMeter meter(clock_, PowerOnly());
   meter.SetPower(At(0), 100_W);
   meter.SetPower(At(11), 300_W);
-  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = ProfileOf(PowerOnly())}});
+  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = MakeProfile(PowerOnly())}});
   Until(monitor, 1);
   const WindowId id = monitor.BeginWindow("plateau").value();
   Until(monitor, 11);
@@ -120,7 +114,7 @@ TEST_F(EnergyMonitorTest, AConstantPowerThenAStepIsNotARamp_W1) {
 TEST_F(EnergyMonitorTest, ConstantPowerOnAPowerOnlyDeviceIsPowerTimesTime_W1) {
   ScriptedMeter meter(clock_, PowerOnly());
   meter.SetPower(At(0), 100_W);
-  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = ProfileOf(PowerOnly())}});
+  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = MakeProfile(PowerOnly())}});
   const WindowId id = monitor.BeginWindow("steady").value();
   Until(monitor, 10);
   EXPECT_NEAR(monitor.EndWindow("steady").value().Sum().energy.value(), 1000, 1);
@@ -189,7 +183,7 @@ TEST_F(EnergyMonitorTest, ASteadyPowerStaysWhateverThePhaseOfTheSensor) {
     meter.SetPower(At(0), 200_W);
     EnergyMonitor monitor(clock, {{.meter = &meter}});
     while (clock.Now() < At(12)) {
-      // Somebody else, say another device, makes the recorder look every 50 ms.
+      // Another user of the recorder, say another device, makes the recorder look every 50 ms.
       const double now = clock.Now().time_since_epoch().count();
       const TimePoint other = At(0.05 * (std::floor(now / 0.05 + 1e-6) + 1));
       clock.SleepUntil(std::min(monitor.Step(), other));
@@ -227,11 +221,7 @@ TEST_F(EnergyMonitorTest, ACallerMaySayThatWorkEnded) {
     ScriptedMeter meter(clock, Counter());
     WriteWorkBefore3s(meter);
     EnergyMonitor monitor(clock, {{.meter = &meter}});
-    const auto until = [&](double seconds) {
-      for (TimePoint next = monitor.Step(); next <= At(seconds); next = monitor.Step())
-        clock.SleepUntil(next);
-      clock.SleepUntil(At(seconds));
-    };
+    const auto until = [&](double seconds) { RecordUntil(clock, monitor, At(seconds)); };
     until(2);
     const WindowId id = monitor.BeginWindow("step").value();
     until(3);
@@ -248,11 +238,7 @@ TEST_F(EnergyMonitorTest, ACallerMaySayThatWorkEndedBeforeTheBegin) {
     ScriptedMeter meter(clock, Counter());
     WriteWorkBefore3s(meter);
     EnergyMonitor monitor(clock, {{.meter = &meter}});
-    const auto until = [&](double seconds) {
-      for (TimePoint next = monitor.Step(); next <= At(seconds); next = monitor.Step())
-        clock.SleepUntil(next);
-      clock.SleepUntil(At(seconds));
-    };
+    const auto until = [&](double seconds) { RecordUntil(clock, monitor, At(seconds)); };
     until(2);
     const WindowId work = monitor.BeginWindow("work").value();
     until(3);

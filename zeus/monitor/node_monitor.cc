@@ -15,10 +15,10 @@ namespace zeus {
 namespace {
 
 // "gpu:2" is called 2, also where gpu:1 is lost.
-std::string NameOf(unsigned gpu) { return fmt::format("gpu:{}", gpu); }
+std::string GpuName(unsigned gpu) { return fmt::format("gpu:{}", gpu); }
 
 std::string LostReason(const Node& node, unsigned gpu) {
-  const auto absent = std::ranges::find(node.absent, NameOf(gpu), &Absence::what);
+  const auto absent = std::ranges::find(node.absent, GpuName(gpu), &Absence::what);
   return absent == node.absent.end() ? "" : absent->reason;
 }
 
@@ -26,7 +26,7 @@ Status CheckGpus(const Node& node, const std::vector<unsigned>& wanted) {
   const std::size_t shown = node.gpus.size() + node.lost_gpus;
   for (const unsigned index : wanted) {
     if (std::ranges::any_of(node.gpus,
-                            [&](const auto& gpu) { return gpu->name() == NameOf(index); }))
+                            [&](const auto& gpu) { return gpu->name() == GpuName(index); }))
       continue;
     if (const std::string reason = LostReason(node, index); !reason.empty())
       return Error{ErrorCode::kNotFound,
@@ -44,12 +44,12 @@ Status CheckGpus(const Node& node, const std::vector<unsigned>& wanted) {
 
 bool IsWanted(const std::optional<std::vector<unsigned>>& wanted, const Gpu& gpu) {
   return !wanted ||
-         std::ranges::any_of(*wanted, [&](unsigned index) { return gpu.name() == NameOf(index); });
+         std::ranges::any_of(*wanted, [&](unsigned index) { return gpu.name() == GpuName(index); });
 }
 
 // Returns a name of the device that is the same in every process. Names like "gpu:0" are not: they
 // count the devices that a process may see. Those of CPUs and rails are.
-std::string KeyOf(const MonitoredDevice& device, const std::string& boot_id) {
+std::string SharedKey(const MonitoredDevice& device, const std::string& boot_id) {
   if (device.gpu != nullptr) {
     const GpuIdentity& identity = device.gpu->identity();
     if (!identity.uuid.empty()) return identity.uuid;
@@ -63,7 +63,7 @@ Result<std::unique_ptr<SharedActivityBoard>> OpenBoard(const std::vector<Monitor
   ZEUS_TRY(const std::string boot_id, ReadLine("/proc/sys/kernel/random/boot_id"));
   ZEUS_TRY(const std::filesystem::path path, activity::DefaultActivityPath());
   std::vector<std::string> keys;
-  for (const MonitoredDevice& device : devices) keys.push_back(KeyOf(device, boot_id));
+  for (const MonitoredDevice& device : devices) keys.push_back(SharedKey(device, boot_id));
   return SharedActivityBoard::Open(path, std::move(keys), clock, ActivityGroup::Current());
 }
 

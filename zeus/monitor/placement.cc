@@ -1,3 +1,8 @@
+// An excess of energy in a stretch is work, or a pause, that takes some part of the stretch at its
+// most. It may lie at the begin, at the end, anywhere, or right before given instants, each with a
+// probability. For each of these places the share of the excess that was used by an instant is a
+// piecewise linear function of time; Place() takes their mean and their spread at the few instants
+// where a slope changes, and the curve is drawn between these.
 #include "zeus/monitor/placement.h"
 
 #include <algorithm>

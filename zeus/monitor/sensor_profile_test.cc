@@ -9,7 +9,7 @@ namespace sensor_profile_test {
 
 using namespace std::chrono_literals;
 
-SensorProfile PriorOf(std::string model, Vendor vendor = Vendor::kNvidia) {
+SensorProfile FindPrior(std::string model, Vendor vendor = Vendor::kNvidia) {
   return PriorProfile({.uuid = "GPU-1",
                        .pci_address = "0000:3b:00.0",
                        .model = std::move(model),
@@ -20,7 +20,7 @@ SensorProfile PriorOf(std::string model, Vendor vendor = Vendor::kNvidia) {
 TEST(SensorProfileTest, PriorsOfSimulatedModelsAreWhatTheirSensorsDo) {
   for (const sim::GpuModel& model : sim::GpuModels()) {
     SCOPED_TRACE(model.id);
-    const SensorProfile prior = PriorOf(std::string(model.name));
+    const SensorProfile prior = FindPrior(std::string(model.name));
 
     EXPECT_EQ(prior.power_period, model.sensors.power_update);
     EXPECT_EQ(prior.power_window, model.sensors.power_window);
@@ -35,34 +35,34 @@ TEST(SensorProfileTest, PriorsOfSimulatedModelsAreWhatTheirSensorsDo) {
 }
 
 TEST(SensorProfileTest, WordsOfANameDecideNotItsParts) {
-  EXPECT_EQ(PriorOf("NVIDIA A10").power_window, 100ms);
-  EXPECT_EQ(PriorOf("NVIDIA A100 80GB PCIe").power_window, 25ms);
-  EXPECT_EQ(PriorOf("NVIDIA A100X").power_window, 25ms);
-  EXPECT_EQ(PriorOf("NVIDIA RTX A1000").power_window, 100ms);
-  EXPECT_EQ(PriorOf("NVIDIA A30").power_window, 25ms);
-  EXPECT_EQ(PriorOf("NVIDIA GH200 480GB").power_window, 25ms);
-  EXPECT_EQ(PriorOf("NVIDIA GeForce GTX 1080 Ti").power_period, 20ms);
-  EXPECT_EQ(PriorOf("NVIDIA GeForce RTX 4090").power_window, 100ms);
-  EXPECT_EQ(PriorOf("NVIDIA RTX 6000 Ada Generation").power_window, 100ms);
-  EXPECT_EQ(PriorOf("TITAN X (Pascal)").power_period, 20ms);
-  EXPECT_EQ(PriorOf("Quadro RTX 8000").power_window, 20ms);
-  EXPECT_EQ(PriorOf("NVIDIA T1000 8GB").power_window, 100ms);
-  EXPECT_EQ(PriorOf("Quadro RTX 5000").power_window, 100ms);
+  EXPECT_EQ(FindPrior("NVIDIA A10").power_window, 100ms);
+  EXPECT_EQ(FindPrior("NVIDIA A100 80GB PCIe").power_window, 25ms);
+  EXPECT_EQ(FindPrior("NVIDIA A100X").power_window, 25ms);
+  EXPECT_EQ(FindPrior("NVIDIA RTX A1000").power_window, 100ms);
+  EXPECT_EQ(FindPrior("NVIDIA A30").power_window, 25ms);
+  EXPECT_EQ(FindPrior("NVIDIA GH200 480GB").power_window, 25ms);
+  EXPECT_EQ(FindPrior("NVIDIA GeForce GTX 1080 Ti").power_period, 20ms);
+  EXPECT_EQ(FindPrior("NVIDIA GeForce RTX 4090").power_window, 100ms);
+  EXPECT_EQ(FindPrior("NVIDIA RTX 6000 Ada Generation").power_window, 100ms);
+  EXPECT_EQ(FindPrior("TITAN X (Pascal)").power_period, 20ms);
+  EXPECT_EQ(FindPrior("Quadro RTX 8000").power_window, 20ms);
+  EXPECT_EQ(FindPrior("NVIDIA T1000 8GB").power_window, 100ms);
+  EXPECT_EQ(FindPrior("Quadro RTX 5000").power_window, 100ms);
 }
 
 TEST(SensorProfileTest, AnUnknownModelGetsTheLeastObservantSensorAndTheWidestError) {
-  const SensorProfile unknown = PriorOf("NVIDIA Z900");
+  const SensorProfile unknown = FindPrior("NVIDIA Z900");
 
   EXPECT_EQ(unknown.power_period, 100ms);
   EXPECT_EQ(unknown.power_window, 25ms);
-  EXPECT_GT(unknown.gain_sigma, PriorOf("NVIDIA A100-SXM4-40GB").gain_sigma);
-  EXPECT_EQ(PriorOf("").power_window, 25ms);
-  EXPECT_EQ(PriorOf("Tesla M40").power_window, 25ms);
+  EXPECT_GT(unknown.gain_sigma, FindPrior("NVIDIA A100-SXM4-40GB").gain_sigma);
+  EXPECT_EQ(FindPrior("").power_window, 25ms);
+  EXPECT_EQ(FindPrior("Tesla M40").power_window, 25ms);
 }
 
 TEST(SensorProfileTest, OtherVendorsAreNotLookedUpByNvidiaNames) {
-  EXPECT_EQ(PriorOf("V100", Vendor::kAmd).power_period, 100ms);
-  EXPECT_EQ(PriorOf("V100", Vendor::kIntel).counter_period, 10ms);
+  EXPECT_EQ(FindPrior("V100", Vendor::kAmd).power_period, 100ms);
+  EXPECT_EQ(FindPrior("V100", Vendor::kIntel).counter_period, 10ms);
 }
 
 TEST(SensorProfileTest, CpusUpdateEveryMillisecond) {

@@ -1,3 +1,9 @@
+// A counter is simple: its growth between two updates is the energy of that stretch. A power
+// reading is a mean over the averaging window of the sensor, which may span several updates. Then
+// the new period is the average times the number of periods, less the periods before it
+// (UndoAveraging), which needs a guess of the first window; errors of that guess come back once per
+// window, and are corrected when they show (CorrectGuess). A counter that stands still while the
+// device draws power is replaced by the power reading (GoOnStale).
 #include "zeus/monitor/sensor_track.h"
 
 #include <algorithm>

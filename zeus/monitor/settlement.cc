@@ -1,3 +1,9 @@
+// Windows of a thread are nested or overlap; those of several threads run beside each other. A lane
+// is the stack of a thread's windows, and only its innermost window receives energy. Edges of
+// windows, and news of other processes, are applied in the order of time: between two edges nothing
+// changes, so the energy of a device in between is split by the weights of the lanes that use it.
+// The ledger keeps the energy per unit of weight as a running sum, so an edge costs the same
+// however many windows are open.
 #include "zeus/monitor/settlement.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Every poll that sees a new value brackets an update: it came after the poll before and not after
+// this one. With a period p, bracket number n allows the phases between its two ends less n * p,
+// and all brackets together leave a room in which the true phase lies. The width of the room is a
+// concave function of the period, so its maximum is found by thirds; period and phase are taken
+// from its middle. Polls are placed at the expected updates, where they cut the room in two. Once
+// the phase is known to a millisecond, any poll between two updates will do, and a pair of polls
+// around an update checks for drift now and then.
 #include "zeus/monitor/update_clock.h"
 
 #include <algorithm>
@@ -35,11 +42,11 @@ UpdateClock::Instant UpdateClock::Changed(TimePoint before, TimePoint now) {
   if (!locked())
     return {.time = earliest + (now - earliest) / 2, .sigma = UniformSigma(now - earliest)};
   // Jitter may put the grid's instant just outside of what was seen.
-  const TimePoint expected = InstantOf(count);
+  const TimePoint expected = UpdateInstant(count);
   return {.time = std::clamp(expected, earliest, now), .sigma = SigmaAt(now) + kTimerSlack};
 }
 
-double UpdateClock::CountOf(TimePoint before, TimePoint now) const {
+double UpdateClock::CountUpdates(TimePoint before, TimePoint now) const {
   if (brackets_.empty()) return 0;
   if (!locked_) {
     const Bracket& last = brackets_.back();
@@ -50,8 +57,8 @@ double UpdateClock::CountOf(TimePoint before, TimePoint now) const {
   const double count = phase_count_ + std::floor((now - phase_) / period_);
   // If that one came before the last poll, with or without a change, it is the next one, early.
   const Seconds certain = margin(now);
-  const bool next_is_near = now > InstantOf(count + 1) - certain;
-  const bool past = last_count_ >= count || before > InstantOf(count) + certain / 2;
+  const bool next_is_near = now > UpdateInstant(count + 1) - certain;
+  const bool past = last_count_ >= count || before > UpdateInstant(count) + certain / 2;
   return past && next_is_near ? count + 1 : count;
 }
 
@@ -79,8 +86,8 @@ UpdateClock::Appointment UpdateClock::NextPoll(TimePoint now) {
   }
   const Seconds certain = margin(now);
   const double count = phase_count_ + std::floor((now - phase_) / period_);
-  const TimePoint last = InstantOf(count);
-  const TimePoint next = InstantOf(count + 1);
+  const TimePoint last = UpdateInstant(count);
+  const TimePoint next = UpdateInstant(count + 1);
   const bool precise = SigmaAt(now) <= Precise();
   const bool check = count - checked_count_ >= kUpdatesBetweenChecks;
   if (precise && !check) return {.earliest = now + 0.4 * period_, .latest = now + 0.9 * period_};
@@ -104,19 +111,20 @@ UpdateClock::Instant UpdateClock::Latest(TimePoint now) const {
 bool UpdateClock::TeachesNothing(TimePoint before, TimePoint now, double count) const {
   if (!locked_ || SigmaAt(now) > Precise()) return false;
   const Seconds wide = 4 * margin(now);
-  return before + wide < InstantOf(count) && InstantOf(count) + wide < now;
+  return before + wide < UpdateInstant(count) && UpdateInstant(count) + wide < now;
 }
 
 // Wide brackets must not make the narrow ones be forgotten that the phase is known from.
 bool UpdateClock::WouldCrowdOut(TimePoint before, TimePoint now, double count) const {
   if (!locked_ || brackets_.size() < kMost || SigmaAt(now) > Precise()) return false;
   const Seconds certain = margin(now);
-  const bool expected = InstantOf(count) > before - certain && InstantOf(count) < now + certain;
+  const bool expected =
+      UpdateInstant(count) > before - certain && UpdateInstant(count) < now + certain;
   return expected && now - before > 4 * certain;
 }
 
 double UpdateClock::Remember(TimePoint before, TimePoint now) {
-  double count = CountOf(before, now);
+  double count = CountUpdates(before, now);
   if (!brackets_.empty()) {
     const double periods = count - last_count_;
     if (periods < 1) return count;  // This update was seen before.
@@ -127,7 +135,7 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
       count = 0;
     } else {
       AdoptLongerPeriod(periods);
-      if (!locked_ && brackets_.size() == 1) count = CountOf(before, now);
+      if (!locked_ && brackets_.size() == 1) count = CountUpdates(before, now);
     }
   }
   last_count_ = count;

@@ -61,12 +61,12 @@ class UpdateClock {
 
   double Remember(TimePoint before, TimePoint now);  // The count of the update.
   // Which update it was that a poll at `now` saw and a poll at `before` did not.
-  double CountOf(TimePoint before, TimePoint now) const;
+  double CountUpdates(TimePoint before, TimePoint now) const;
   // How well the phase should be known.
   Seconds Precise() const;
   // The phase is the less certain the longer ago the last update was bracketed.
   Seconds SigmaAt(TimePoint time) const;
-  TimePoint InstantOf(double count) const { return phase_ + (count - phase_count_) * period_; }
+  TimePoint UpdateInstant(double count) const { return phase_ + (count - phase_count_) * period_; }
   void AdoptLongerPeriod(double step);
   bool WouldCrowdOut(TimePoint before, TimePoint now, double count) const;
   bool TeachesNothing(TimePoint before, TimePoint now, double count) const;

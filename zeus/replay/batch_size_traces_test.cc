@@ -206,13 +206,13 @@ TEST_P(SettingTest, KnowledgeGradientRegretsLessAndEndsAtTheOptimum) {
   EXPECT_LE(cost.mean, 1.015 + unsure * cost.StandardError());
 }
 
-std::string NameOf(const ::testing::TestParamInfo<ReferenceFigures>& instance) {
+std::string CaseName(const ::testing::TestParamInfo<ReferenceFigures>& instance) {
   std::string name(instance.param.name);
   std::ranges::replace(name, '/', '_');
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Jobs, SettingTest, ::testing::ValuesIn(kReferenceFigures), NameOf);
+INSTANTIATE_TEST_SUITE_P(Jobs, SettingTest, ::testing::ValuesIn(kReferenceFigures), CaseName);
 
 TEST_F(TracesTest, KnowledgeGradientHalvesTheRegretOfZeus) {
   double log_ratios = 0.0;

@@ -22,7 +22,7 @@
 namespace zeus::replay {
 namespace {
 
-class GreatestLimit final : public LimitSearch {
+class GreatestLimit final : public LimitStrategy {
  public:
   LimitChoice Next(std::size_t, const ReplayArm& arm) const override {
     return {.limit = arm.limits.size() - 1};
@@ -31,7 +31,7 @@ class GreatestLimit final : public LimitSearch {
   void StartOver(std::size_t) override {}
 };
 
-class BestLimit final : public LimitSearch {
+class BestLimit final : public LimitStrategy {
  public:
   LimitChoice Next(std::size_t, const ReplayArm& arm) const override {
     return {.limit = arm.best_limit_index};
@@ -40,9 +40,9 @@ class BestLimit final : public LimitSearch {
   void StartOver(std::size_t) override {}
 };
 
-class JustInTimeSearch final : public LimitSearch {
+class JustInTimeStrategy final : public LimitStrategy {
  public:
-  explicit JustInTimeSearch(std::size_t arms) : profiled_(arms) {}
+  explicit JustInTimeStrategy(std::size_t arms) : profiled_(arms) {}
 
   LimitChoice Next(std::size_t arm_index, const ReplayArm& arm) const override {
     return {.limit = arm.best_limit_index, .profiles = profiled_[arm_index] == 0};
@@ -54,9 +54,9 @@ class JustInTimeSearch final : public LimitSearch {
   std::vector<char> profiled_;  // One flag per batch size.
 };
 
-class OneLimitPerRunSearch final : public LimitSearch {
+class OneLimitPerRunStrategy final : public LimitStrategy {
  public:
-  explicit OneLimitPerRunSearch(std::size_t arms) : begun_(arms) {}
+  explicit OneLimitPerRunStrategy(std::size_t arms) : begun_(arms) {}
 
   LimitChoice Next(std::size_t arm_index, const ReplayArm& arm) const override {
     const std::size_t begun = begun_[arm_index];
@@ -72,16 +72,16 @@ class OneLimitPerRunSearch final : public LimitSearch {
 
 }  // namespace
 
-std::unique_ptr<LimitSearch> AtGreatestLimit() { return std::make_unique<GreatestLimit>(); }
+std::unique_ptr<LimitStrategy> AtGreatestLimit() { return std::make_unique<GreatestLimit>(); }
 
-std::unique_ptr<LimitSearch> AtBestLimit() { return std::make_unique<BestLimit>(); }
+std::unique_ptr<LimitStrategy> AtBestLimit() { return std::make_unique<BestLimit>(); }
 
-std::unique_ptr<LimitSearch> JustInTime(std::size_t arms) {
-  return std::make_unique<JustInTimeSearch>(arms);
+std::unique_ptr<LimitStrategy> JustInTime(std::size_t arms) {
+  return std::make_unique<JustInTimeStrategy>(arms);
 }
 
-std::unique_ptr<LimitSearch> OneLimitPerRun(std::size_t arms) {
-  return std::make_unique<OneLimitPerRunSearch>(arms);
+std::unique_ptr<LimitStrategy> OneLimitPerRun(std::size_t arms) {
+  return std::make_unique<OneLimitPerRunStrategy>(arms);
 }
 
 // The baseline of the paper (Zeus §6.1): it tries each batch size at each power limit once, one
@@ -122,11 +122,11 @@ class GridPolicy final : public BatchSizePolicy {
 };
 
 // Returns a search that takes the limits from `grid`, which must outlive it.
-std::unique_ptr<LimitSearch> MakeGridLimits(const GridPolicy& grid);
+std::unique_ptr<LimitStrategy> MakeGridLimits(const GridPolicy& grid);
 
 namespace {
 
-class GridLimits final : public LimitSearch {
+class GridLimits final : public LimitStrategy {
  public:
   explicit GridLimits(const GridPolicy& grid) : grid_(grid) {}
 
@@ -221,13 +221,13 @@ Json GridPolicy::Save() const {
   return state;
 }
 
-std::unique_ptr<LimitSearch> MakeGridLimits(const GridPolicy& grid) {
+std::unique_ptr<LimitStrategy> MakeGridLimits(const GridPolicy& grid) {
   return std::make_unique<GridLimits>(grid);
 }
 
 namespace {
 
-using LimitSearchPointer = std::unique_ptr<LimitSearch>;
+using LimitSearchPointer = std::unique_ptr<LimitStrategy>;
 
 // How a contender is made: a policy of the server, a change to its spec, and a search for limits.
 struct Kind {

@@ -22,9 +22,9 @@ struct LimitChoice {
 };
 
 // A strategy of a contender for finding the power limit of each batch size. Not thread-safe.
-class LimitSearch {
+class LimitStrategy {
  public:
-  virtual ~LimitSearch() = default;
+  virtual ~LimitStrategy() = default;
 
   // Returns the limit for the next run with this batch size.
   virtual LimitChoice Next(std::size_t arm_index, const ReplayArm& arm) const = 0;
@@ -35,14 +35,14 @@ class LimitSearch {
 };
 
 // Always the greatest limit, as without Zeus.
-std::unique_ptr<LimitSearch> AtGreatestLimit();
+std::unique_ptr<LimitStrategy> AtGreatestLimit();
 // Always the best limit, known beforehand.
-std::unique_ptr<LimitSearch> AtBestLimit();
+std::unique_ptr<LimitStrategy> AtBestLimit();
 // The best limit, found during the first epoch of the first run with a batch size (Zeus §4.2).
-std::unique_ptr<LimitSearch> JustInTime(std::size_t arms);
+std::unique_ptr<LimitStrategy> JustInTime(std::size_t arms);
 // A whole run at each limit, from the greatest down, then the best one (Zeus §6.7: without
 // just-in-time profiling).
-std::unique_ptr<LimitSearch> OneLimitPerRun(std::size_t arms);
+std::unique_ptr<LimitStrategy> OneLimitPerRun(std::size_t arms);
 
 // A contender is what a replay compares: a batch size policy together with a way of finding the
 // power limit.
@@ -69,7 +69,7 @@ Status CheckContender(std::string_view name);
 
 struct Contender {
   std::unique_ptr<BatchSizePolicy> policy;
-  std::unique_ptr<LimitSearch> limits;  // May refer to the policy.
+  std::unique_ptr<LimitStrategy> limits;  // May refer to the policy.
 };
 
 Result<Contender> MakeContender(const ReplayJob& job, const ContenderSpec& spec,

@@ -25,7 +25,7 @@ void JobReplay::MoveTo(const ReplayJob& job) {
   contender_.limits->StartOver(job.arms.size());
 }
 
-PlannedRun JobReplay::PlanOf(const ReplayedRun& run) const {
+PlannedRun JobReplay::MakePlannedRun(const ReplayedRun& run) const {
   return {.recurrence = run.recurrence,
           .attempt = run.attempt,
           .gpu_model = job_->gpu_model,
@@ -41,7 +41,7 @@ ReplayedRun JobReplay::Begin(std::int64_t recurrence, int attempt, bool explorin
                                        .exploring = exploring_under_way});
   ReplayedRun run{.recurrence = recurrence,
                   .attempt = attempt,
-                  .arm = job_->IndexOf(choice.batch_size),
+                  .arm = job_->FindArmIndex(choice.batch_size),
                   .batch_size = choice.batch_size,
                   .role = choice.role};
   const ReplayArm& arm = job_->arms[run.arm];
@@ -51,7 +51,7 @@ ReplayedRun JobReplay::Begin(std::int64_t recurrence, int attempt, bool explorin
   run.epoch_cost = epoch.cost;
   const std::optional<int>& target =
       arm.epochs_to_target[random_.Below(arm.epochs_to_target.size())];
-  const RunBound bound = ComputeBound(policy, PlanOf(run), epoch.cost, job_->max_epochs);
+  const RunBound bound = ComputeBound(policy, MakePlannedRun(run), epoch.cost, job_->max_epochs);
   const bool cost_is_known = foresees_epoch_costs_ ||
                              policy.ProfiledEpochCost(job_->gpu_model, run.batch_size).has_value();
   if (!bound.begins && cost_is_known) return run;
@@ -68,7 +68,7 @@ ReplayedRun JobReplay::Begin(std::int64_t recurrence, int attempt, bool explorin
 }
 
 bool JobReplay::End(const ReplayedRun& run, Joules earlier) {
-  const PlannedRun planned = PlanOf(run);
+  const PlannedRun planned = MakePlannedRun(run);
   RunEnd end{.converged = run.converged, .epochs = run.epochs, .cost = run.usage.cost};
   if (run.epochs > 0 || foresees_epoch_costs_) end.epoch_cost = run.epoch_cost;
   contender_.policy->Observe(MakeResult(planned, end, earlier));

@@ -70,7 +70,7 @@ class JobReplay {
   JobReplay(const ReplayJob& job, Contender contender, bool foresees_epoch_costs,
             std::uint64_t seed);
 
-  PlannedRun PlanOf(const ReplayedRun& run) const;
+  PlannedRun MakePlannedRun(const ReplayedRun& run) const;
 
   const ReplayJob* job_;
   Contender contender_;

@@ -78,7 +78,7 @@ ReplayArm MakeArm(int batch_size, std::vector<std::optional<int>> epochs_to_targ
   return arm;
 }
 
-std::size_t ReplayJob::IndexOf(int batch_size) const {
+std::size_t ReplayJob::FindArmIndex(int batch_size) const {
   return static_cast<std::size_t>(
       std::ranges::lower_bound(arms, batch_size, {}, &ReplayArm::batch_size) - arms.begin());
 }

@@ -89,8 +89,8 @@ struct ReplayJob {
 
   std::string name() const { return gpu_model + "/" + label; }
   // Returns the index of a batch size, which must be one of the job's.
-  std::size_t IndexOf(int batch_size) const;
-  const ReplayArm& arm(int batch_size) const { return arms[IndexOf(batch_size)]; }
+  std::size_t FindArmIndex(int batch_size) const;
+  const ReplayArm& arm(int batch_size) const { return arms[FindArmIndex(batch_size)]; }
 
   // Returns whether some batch size reaches the target in all of its runs.
   bool HasOracle() const;

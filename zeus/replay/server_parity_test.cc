@@ -58,7 +58,7 @@ class ServerRun {
               std::tuple(run.recurrence, run.attempt, run.batch_size, run.role));
     for (int epoch = 1; epoch <= run.epochs; ++epoch) {
       const bool last = epoch == run.epochs;
-      const auto answer = service_.Report(ReportOf(run, trial.number, epoch));
+      const auto answer = service_.Report(MakeReport(run, trial.number, epoch));
       ASSERT_TRUE(answer.ok()) << answer.error().message;
       ASSERT_EQ(answer.value().stop, last) << "epoch " << epoch << " of " << run.epochs;
       if (!last) continue;
@@ -67,7 +67,7 @@ class ServerRun {
     }
   }
 
-  TrialReport ReportOf(const ReplayedRun& run, std::int64_t trial, int epoch) const {
+  TrialReport MakeReport(const ReplayedRun& run, std::int64_t trial, int epoch) const {
     const ReplayArm& arm = job_.arms[run.arm];
     const Usage& one = std::ranges::find(arm.limits, run.limit, &LimitRecord::limit)->epoch;
     Usage used = (epoch - 1) * one;

@@ -73,7 +73,7 @@ Palette::Palette(const Figure& figure) {
   }
 }
 
-std::string Palette::ClassOf(const Series& series) const {
+std::string Palette::CssClass(const Series& series) const {
   if (HasRole(series)) return "role-" + series.role;
   const auto found = others_.find(Key(series));
   return found == others_.end() ? "other-0" : found->second;

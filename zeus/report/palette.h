@@ -16,7 +16,7 @@ class Palette {
   explicit Palette(const Figure& figure);
 
   // Returns "role-zeus", "other-2".
-  std::string ClassOf(const Series& series) const;
+  std::string CssClass(const Series& series) const;
 
  private:
   std::map<std::string, std::string> others_;

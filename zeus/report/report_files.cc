@@ -17,7 +17,7 @@
 namespace zeus::report {
 namespace {
 
-const char* NameOf(Mark mark) {
+const char* MarkName(Mark mark) {
   switch (mark) {
     case Mark::kLine:
       return "line";
@@ -62,7 +62,7 @@ Json AxisJson(const Axis& axis) {
 Json SeriesJson(const Series& series) {
   Json json = {{"name", series.name},
                {"role", series.role},
-               {"mark", NameOf(series.mark)},
+               {"mark", MarkName(series.mark)},
                {"x", Numbers(series.x)},
                {"y", Numbers(series.y)}};
   if (!series.low.empty()) json["low"] = Numbers(series.low);

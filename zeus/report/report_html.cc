@@ -43,7 +43,7 @@ std::string Element(std::string_view name, std::string_view text) {
   return text.empty() ? "" : fmt::format("<{0}>{1}</{0}>\n", name, EscapeXml(text));
 }
 
-std::string ListOf(const std::vector<std::string>& items) {
+std::string HtmlList(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items) text += Element("li", item);
   return text.empty() ? "" : "<ul>\n" + text + "</ul>\n";
@@ -85,9 +85,9 @@ std::string ToPlainHtml(const Report& report) {
   html += Element("h1", report.title);
   if (!report.subtitle.empty())
     html += fmt::format("<p class=\"subtitle\">{}</p>\n", EscapeXml(report.subtitle));
-  html += ListOf(report.findings);
+  html += HtmlList(report.findings);
   for (const Section& section : report.sections) html += PlainSection(section);
-  return html + ListOf(report.remarks) + "</main>\n</body>\n</html>\n";
+  return html + HtmlList(report.remarks) + "</main>\n</body>\n</html>\n";
 }
 
 Result<std::string> ToHtml(const Report& report) {

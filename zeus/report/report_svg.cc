@@ -103,7 +103,7 @@ Drawn Legend(const Figure& figure, const Palette& palette, double width, double 
     const double y = top + drawn.height - kLegendRow / 2;
     drawn.text += fmt::format(
         "<g class=\"{}\">{}</g><text class=\"ink\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        palette.ClassOf(*series), Key(*series, x, y), x + kKey, y + 4, EscapeXml(series->name));
+        palette.CssClass(*series), Key(*series, x, y), x + kKey, y + 4, EscapeXml(series->name));
     x += needed;
   }
   return drawn;

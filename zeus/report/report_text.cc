@@ -42,7 +42,7 @@ std::string Paragraph(const std::string& text, int width, const std::string& ind
   return result;
 }
 
-std::vector<Align> AlignmentOf(const Table& table) {
+std::vector<Align> ColumnAlignments(const Table& table) {
   std::vector<Align> alignment(table.columns.size(), Align::kLeft);
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     bool numbers = false;
@@ -56,7 +56,7 @@ std::vector<Align> AlignmentOf(const Table& table) {
   return alignment;
 }
 
-std::vector<std::vector<std::string>> TextsOf(const Table& table) {
+std::vector<std::vector<std::string>> CellTexts(const Table& table) {
   std::vector<std::vector<std::string>> texts = {table.columns};
   for (const auto& row : table.rows) {
     auto& cells = texts.emplace_back(table.columns.size());
@@ -66,8 +66,8 @@ std::vector<std::vector<std::string>> TextsOf(const Table& table) {
 }
 
 // Returns the widths of the columns so that the table fits: columns of words shrink, widest first.
-std::vector<std::size_t> WidthsOf(const std::vector<std::vector<std::string>>& rows,
-                                  const std::vector<Align>& alignment, std::size_t room) {
+std::vector<std::size_t> ColumnWidths(const std::vector<std::vector<std::string>>& rows,
+                                      const std::vector<Align>& alignment, std::size_t room) {
   std::vector<std::size_t> widths(alignment.size(), 0);
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], TextWidth(row[i]));
@@ -106,9 +106,9 @@ std::vector<std::vector<std::string>> Folded(const std::vector<std::vector<std::
 
 std::string ToText(const Table& table, int width) {
   std::string text = table.title.empty() ? "" : Paragraph(table.title, width, "");
-  const auto alignment = AlignmentOf(table);
-  const auto rows = TextsOf(table);
-  const auto widths = WidthsOf(rows, alignment, static_cast<std::size_t>(std::max(width, 0)));
+  const auto alignment = ColumnAlignments(table);
+  const auto rows = CellTexts(table);
+  const auto widths = ColumnWidths(rows, alignment, static_cast<std::size_t>(std::max(width, 0)));
   text += AlignedRows(alignment, Folded(rows, widths));
   if (!table.caption.empty()) text += Paragraph(table.caption, width, "");
   return text;

@@ -94,7 +94,7 @@ void Extent::Add(double value) {
 namespace {
 
 // All values of a series along one axis.
-std::vector<double> ValuesOf(const Series& series, Direction direction) {
+std::vector<double> SeriesValues(const Series& series, Direction direction) {
   std::vector<double> values = direction == Direction::kX ? series.x : series.y;
   if (direction == Direction::kX) {
     values.insert(values.end(), series.until.begin(), series.until.end());
@@ -112,7 +112,7 @@ Extent ComputeExtent(const Panel& panel, Direction direction) {
   Extent extent;
   bool bars = false;
   for (const Series& series : panel.series) {
-    for (const double value : ValuesOf(series, direction))
+    for (const double value : SeriesValues(series, direction))
       if (value > 0 || !axis.logarithmic) extent.Add(value);
     bars = bars || series.mark == Mark::kBars;
   }

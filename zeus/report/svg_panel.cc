@@ -31,8 +31,8 @@ struct Spot {
 using Run = std::vector<Spot>;
 
 // Points that follow each other without a gap.
-std::vector<Run> RunsOf(const Series& series, const std::vector<double>& values,
-                        const MarkPlace& place) {
+std::vector<Run> FindRuns(const Series& series, const std::vector<double>& values,
+                          const MarkPlace& place) {
   std::vector<Run> runs;
   bool open = false;
   for (std::size_t i = 0; i < std::min(series.x.size(), values.size()); ++i) {
@@ -93,8 +93,8 @@ std::string Dot(const Series& series, const Spot& spot, double radius, double op
 
 std::string Band(const Series& series, const MarkPlace& place) {
   std::string text;
-  const auto lows = RunsOf(series, series.low, place);
-  const auto highs = RunsOf(series, series.high, place);
+  const auto lows = FindRuns(series, series.low, place);
+  const auto highs = FindRuns(series, series.high, place);
   // The gaps of low and high must coincide; otherwise no band is drawn.
   if (lows.size() != highs.size()) return "";
   for (std::size_t i = 0; i < lows.size(); ++i) {
@@ -121,7 +121,7 @@ std::string Whisker(const Series& series, const MarkPlace& place, double x, std:
 
 std::string Lines(const Series& series, const MarkPlace& place) {
   std::string text = Band(series, place);
-  for (const Run& run : RunsOf(series, series.y, place)) {
+  for (const Run& run : FindRuns(series, series.y, place)) {
     const Run thin = Thinned(run);
     if (thin.size() > 1) {
       text += fmt::format("<path class=\"stroke\" d=\"{}\"/>\n",
@@ -139,7 +139,7 @@ std::string Points(const Series& series, const MarkPlace& place) {
   std::set<std::pair<long, long>> drawn;
   // A few points among many are what the figure is about.
   const bool few = series.x.size() <= kFew;
-  for (const Run& run : RunsOf(series, series.y, place)) {
+  for (const Run& run : FindRuns(series, series.y, place)) {
     for (const Spot& spot : run) {
       // Where there are many points, one is drawn for each pixel.
       if (series.x.size() > kThinned &&
@@ -174,7 +174,7 @@ std::string Bars(const Series& series, const MarkPlace& place) {
 
 std::string Search(const Series& series, const MarkPlace& place) {
   std::string text;
-  for (const Run& run : RunsOf(series, series.y, place)) {
+  for (const Run& run : FindRuns(series, series.y, place)) {
     if (place.on_heat_map) {
       text += fmt::format("<path class=\"halo\" fill=\"none\" stroke-width=\"4.5\" d=\"{}\"/>\n",
                           Outline(run, false));
@@ -198,7 +198,7 @@ std::string Search(const Series& series, const MarkPlace& place) {
 
 std::string Rules(const Series& series, const MarkPlace& place) {
   std::string text;
-  for (const Run& run : RunsOf(series, series.y, place)) {
+  for (const Run& run : FindRuns(series, series.y, place)) {
     text += fmt::format("<path class=\"thin\" d=\"{}\"/>\n", Outline(Thinned(run), false));
   }
   return text;
@@ -285,7 +285,7 @@ struct Box {
   }
 };
 
-std::vector<Box> BoxesOf(const Series& series, const MarkPlace& place) {
+std::vector<Box> MakeBoxes(const Series& series, const MarkPlace& place) {
   std::vector<Box> boxes;
   std::map<double, std::size_t> last;  // Index of the last box of each lane.
   const std::size_t count = std::min({series.x.size(), series.y.size(), series.until.size()});
@@ -326,7 +326,7 @@ std::string HoverText(const Series& series, const Box& box) {
 
 std::string SvgSpans(const Series& series, const MarkPlace& place) {
   std::string text;
-  for (const Box& box : BoxesOf(series, place)) {
+  for (const Box& box : MakeBoxes(series, place)) {
     const double top = place.y.Place(box.lane + 0.42);
     const double bottom = place.y.Place(box.lane - 0.42);
     text += fmt::format(
@@ -392,7 +392,7 @@ class PanelDrawing {
     const Scale colours = HeatScale(0, 1);
     for (std::size_t i = 0; i < panel_.series.size(); ++i) {
       const Series& series = panel_.series[i];
-      text += fmt::format("<g class=\"{}\">\n{}</g>\n", palette.ClassOf(series),
+      text += fmt::format("<g class=\"{}\">\n{}</g>\n", palette.CssClass(series),
                           SvgMarks(series, {.x = x_,
                                             .y = y_,
                                             .bars = BarSlotFor(panel_, i),

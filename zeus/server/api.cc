@@ -159,7 +159,7 @@ http::Answer Api::Answer(http::Request& request) {
 http::Work Api::Classify(const http::Request& request) const {
   const auto target = http::ParseTarget(request.target);
   if (!target.ok()) return http::Work::kImmediate;
-  return http::WorkOf(router_.Find(request.method, target.value().segments).route);
+  return http::RouteWork(router_.Find(request.method, target.value().segments).route);
 }
 
 // Checks the caller by the header alone, so that strangers cannot fill the memory with bodies.

@@ -148,12 +148,12 @@ ChildOutcome ProfileSession::Attend(Child& child) {
 TimePoint ProfileSession::Advance(Child& child) {
   const TimePoint next = search_->Poll();
   const bool waiting = std::holds_alternative<PowerLimitOptimizer::Ready>(search_->state());
-  if (!waiting && !sweep_began_) sweep_began_ = clock_.Now();
+  if (!waiting && !search_began_) search_began_ = clock_.Now();
   if (!search_->done())
     return file_ ? std::min<TimePoint>(next, clock_.Now() + kFileInterval) : next;
   if (!concluded_) {
     Conclude({.interrupted = child.interrupted()});
-    if (options_.after == AfterSweep::kStop) {
+    if (options_.after == AfterSearch::kStop) {
       child.Send(SIGTERM);
       kill_at_ = clock_.Now() + kTimeToEnd;
     }
@@ -186,20 +186,20 @@ void ProfileSession::ReadProgressFile() {
   series_->Observe(clock_.Now(), *count);
 }
 
-void ProfileSession::Conclude(SweepEnd end) {
+void ProfileSession::Conclude(SearchEnd end) {
   if (std::exchange(concluded_, true)) return;
   if (tap_ != nullptr) tap_->StopListening();
   end.ran = clock_.Now() - started_;
-  end.before_sweep = sweep_began_.value_or(started_) - started_;
-  end.waiting = !sweep_began_;
+  end.before_search = search_began_.value_or(started_) - started_;
+  end.waiting = !search_began_;
   end.trouble = search_->trouble();
   end.left_out = search_->left_out();
   FillReport(report_, *search_, options_.objectives);
   if (search_->trouble()) {
     failure_ = search_->trouble();
-    report_.choices.clear();  // A sweep that failed has no best setting.
+    report_.choices.clear();  // A search that failed has no best setting.
   }
-  if (options_.after == AfterSweep::kKeep && !end.command_ended && !end.interrupted) KeepBest();
+  if (options_.after == AfterSearch::kKeep && !end.command_ended && !end.interrupted) KeepBest();
   report_.end = std::move(end);
   Remember(listener_(report_));
 }

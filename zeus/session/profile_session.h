@@ -14,14 +14,14 @@
 #include "zeus/process/child.h"
 #include "zeus/process/output_tap.h"
 #include "zeus/process/signal_watch.h"
+#include "zeus/session/profile_report.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/progress.h"
-#include "zeus/session/sweep_report.h"
 
 namespace zeus {
 
-// The fate of the command after the sweep.
-enum class AfterSweep {
+// The fate of the command after the search.
+enum class AfterSearch {
   kRestore,  // It continues with the knob as it was.
   kKeep,     // It continues at the best setting.
   kStop,     // It is stopped.
@@ -32,34 +32,34 @@ struct ProfileOptions {
   std::string label{};
   std::vector<Setting> settings{};  // Settings to try, fastest first; empty: chosen by stride.
   Setting stride = Watts(0);        // 0: a stride that suits the knob.
-  SweepPlan plan{};
+  SearchPlan plan{};
   // At most one source of progress. Without one only power is measured.
   std::optional<ProgressPattern> pattern{};
   std::string progress_file{};
   ProfileObjectives objectives{};
-  AfterSweep after = AfterSweep::kRestore;
+  AfterSearch after = AfterSearch::kRestore;
 };
 
 struct ProfileOutcome {
   std::optional<Error> not_started{};  // From Child::Start(); then the rest says nothing.
   ChildOutcome command{};
-  bool stopped = false;            // The sweep was done, and the command was stopped as asked.
+  bool stopped = false;            // The search was done, and the command was stopped as asked.
   bool measured = false;           // At least one setting was measured.
-  std::optional<Error> failure{};  // Why the sweep failed, or its listener did.
+  std::optional<Error> failure{};  // Why the search failed, or its listener did.
 };
 
 // Runs a command and tries the settings of a knob while it runs. One owner.
 class ProfileSession {
  public:
-  // Called once, when the sweep is over; the command may still be running. An error is kept in the
+  // Called once, when the search is over; the command may still be running. An error is kept in the
   // outcome.
-  using Listener = std::function<Status(const SweepReport&)>;
+  using Listener = std::function<Status(const ProfileReport&)>;
 
   // All of them must outlive the session.
   ProfileSession(const ProfileOptions& options, Clock& clock, SignalWatch& signals,
                  ProfiledDevices& devices, Listener listener);
 
-  // Returns when the command has ended. An error means that a sweep is not possible; then the
+  // Returns when the command has ended. An error means that a search is not possible; then the
   // command was not started.
   Result<ProfileOutcome> Execute();
 
@@ -75,9 +75,9 @@ class ProfileSession {
   void Rest(TimePoint deadline);
   void ReadOutput(const LineCutter::Line& line);
   void ReadProgressFile();
-  // Evaluates the sweep and calls the listener. The sweep is over because it is complete or because
-  // the command has ended.
-  void Conclude(SweepEnd end);
+  // Evaluates the search and calls the listener. The search is over because it is complete or
+  // because the command has ended.
+  void Conclude(SearchEnd end);
   void KeepBest();
   void Remember(const Status& status);
 
@@ -93,9 +93,9 @@ class ProfileSession {
   UnknownSteps unknown_steps_;
   SingleProcess alone_;
   std::unique_ptr<PowerLimitOptimizer> search_;
-  SweepReport report_;
+  ProfileReport report_;
   TimePoint started_{};
-  std::optional<TimePoint> sweep_began_;
+  std::optional<TimePoint> search_began_;
   std::optional<double> stale_count_;  // Count in the file before the command was started.
   bool concluded_ = false;
   std::optional<TimePoint> kill_at_;  // Set when the command was asked to end.

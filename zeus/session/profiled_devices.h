@@ -17,7 +17,7 @@
 
 namespace zeus {
 
-// The devices that a sweep limits and measures: GPUs, or the CPU packages. One owner.
+// The devices that a search limits and measures: GPUs, or the CPU packages. One owner.
 class ProfiledDevices {
  public:
   struct Wanted {
@@ -30,7 +30,7 @@ class ProfiledDevices {
     bool guard_knob = false;
   };
   // kNotFound with one sentence when there is nothing to turn the knob of, kUnavailable when a
-  // wanted GPU does not answer in time: a sweep or a training without it would not be what was
+  // wanted GPU does not answer in time: a search or a training without it would not be what was
   // asked for.
   static Result<std::unique_ptr<ProfiledDevices>> Open(Clock& clock, const Wanted& wanted);
 

@@ -43,7 +43,7 @@ Result<RunningTrial> Read(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::filesystem::path TrialRecords::FileOf(const RunningTrial& trial) const {
+std::filesystem::path TrialRecords::TrialFile(const RunningTrial& trial) const {
   return folder_ / fmt::format("{}-{}.json", FileNamePart(trial.job), FileNamePart(trial.request));
 }
 
@@ -51,12 +51,12 @@ Status TrialRecords::Add(const RunningTrial& trial) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) return FileError(folder_, error.value());
-  return ReplaceFile(FileOf(trial), JsonText(ToJson(trial), 2) + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(TrialFile(trial), JsonText(ToJson(trial), 2) + "\n", Readers::kOwnerOnly);
 }
 
 void TrialRecords::Remove(const RunningTrial& trial) const {
   std::error_code ignored;
-  std::filesystem::remove(FileOf(trial), ignored);
+  std::filesystem::remove(TrialFile(trial), ignored);
 }
 
 std::vector<RunningTrial> TrialRecords::Orphans(const std::string& where,

@@ -44,7 +44,7 @@ class TrialRecords {
   std::vector<RunningTrial> Orphans(const std::string& where, const std::string& job) const;
 
  private:
-  std::filesystem::path FileOf(const RunningTrial& trial) const;
+  std::filesystem::path TrialFile(const RunningTrial& trial) const;
 
   std::filesystem::path folder_;
 };

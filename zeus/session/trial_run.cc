@@ -31,7 +31,7 @@ constexpr Seconds kGroupGrace = 2s;          // For processes that outlive the c
 constexpr int kSignalExitCode = 128;
 
 // A seed for the randomness of the command: each run has its own, and the same run always the same.
-std::uint64_t SeedOf(const Job& job, const Trial& trial) {
+std::uint64_t TrialSeed(const Job& job, const Trial& trial) {
   constexpr std::uint64_t kBound = std::uint64_t{1} << 31U;  // Any program can hold it.
   return Random(job.seed).Fork(fmt::format("trial {}", trial.number)).Below(kBound);
 }
@@ -66,7 +66,7 @@ Placeholders TrialRun::MakePlaceholders() const {
                             {"trial", fmt::to_string(trial.number)},
                             {"recurrence", fmt::to_string(trial.recurrence)},
                             {"attempt", fmt::to_string(trial.attempt)},
-                            {"seed", fmt::to_string(SeedOf(job_, trial))},
+                            {"seed", fmt::to_string(TrialSeed(job_, trial))},
                             {"max_epochs", fmt::to_string(started_.max_epochs)},
                             {"target", fmt::to_string(job_.spec.target_metric)}};
   if (options_.learning_rate) {
@@ -196,7 +196,8 @@ void TrialRun::CountEpoch(const QueuedEpoch& epoch, const EpochResult& report) {
     status_.epoch = last_.epoch;
     status_.metric = last_.metric;
     status_.limit = last_.power_limit;
-    status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, last_.energy, last_.time);
+    status_.cost =
+        ComputeZeusCost(job_.spec.eta, started_.trial.max_power, last_.energy, last_.time);
   }
 }
 
@@ -563,7 +564,7 @@ Trial TrialRun::WithLastReport(Trial trial) const {
   trial.epochs = last_.epoch;
   trial.time = last_.time;
   trial.energy = last_.energy;
-  trial.cost = ZeusCostOf(job_.spec.eta, trial.max_power, last_.energy, last_.time);
+  trial.cost = ComputeZeusCost(job_.spec.eta, trial.max_power, last_.energy, last_.time);
   trial.metric = last_.metric;
   trial.shared = trial.shared || last_.shared;
   trial.unmeasured = last_.unmeasured;

@@ -36,12 +36,12 @@ class OpenRepositoryTest : public ::testing::Test {
     EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(database);
   }
-  static mode_t ModeOf(const std::filesystem::path& path) {
+  static mode_t FileMode(const std::filesystem::path& path) {
     struct stat status {};
     EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
     return status.st_mode & 0777;
   }
-  static Error ErrorOf(const std::string& url) {
+  static Error OpenError(const std::string& url) {
     auto opened = OpenRepository(url);
     if (!opened.ok()) return opened.error();
     return {ErrorCode::kInternal, "no error"};
@@ -76,10 +76,10 @@ TEST_F(OpenRepositoryTest, MakesFileAndFoldersForTheirOwnerAlone) {
   const auto repository = OpenRepository(Url(File()));
   ASSERT_TRUE(repository.ok()) << repository.error().message;
   ASSERT_TRUE(Insert(*repository.value(), "job").ok());
-  EXPECT_EQ(ModeOf(folder_.path() / "some"), 0700U);
-  EXPECT_EQ(ModeOf(folder_.path() / "some/folders"), 0700U);
-  EXPECT_EQ(ModeOf(File()), 0600U);
-  EXPECT_EQ(ModeOf(File().string() + "-wal"), 0600U);
+  EXPECT_EQ(FileMode(folder_.path() / "some"), 0700U);
+  EXPECT_EQ(FileMode(folder_.path() / "some/folders"), 0700U);
+  EXPECT_EQ(FileMode(File()), 0600U);
+  EXPECT_EQ(FileMode(File().string() + "-wal"), 0600U);
 }
 
 TEST_F(OpenRepositoryTest, WhatWasStoredIsThereTheNextTime) {
@@ -99,7 +99,7 @@ TEST_F(OpenRepositoryTest, RefusesAFileThatIsNoDatabaseAndLeavesItAlone) {
   for (const std::string& content :
        {std::string("x"), std::string("my diary, page one"), std::string(10'000, '-')}) {
     const auto file = folder_.AddFile("diary", content);
-    const Error error = ErrorOf(Url(file));
+    const Error error = OpenError(Url(file));
     EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(error.message, HasSubstr(file.string() + ": is not a database"));
     EXPECT_TRUE(ReadSmallFile(file).value() == content) << content.size();
@@ -110,7 +110,7 @@ TEST_F(OpenRepositoryTest, RefusesTheDatabaseOfAnotherProgramAndLeavesItAlone) {
   const auto file = folder_.path() / "other.db";
   Execute(file, "CREATE TABLE jobs (id TEXT)");
   const std::string before = ReadSmallFile(file).value();
-  const Error error = ErrorOf(Url(file));
+  const Error error = OpenError(Url(file));
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(error.message, HasSubstr("belongs to another program"));
   EXPECT_TRUE(ReadSmallFile(file).value() == before);
@@ -119,7 +119,7 @@ TEST_F(OpenRepositoryTest, RefusesTheDatabaseOfAnotherProgramAndLeavesItAlone) {
 TEST_F(OpenRepositoryTest, RefusesADatabaseThatANewerProgramWrote) {
   ASSERT_TRUE(OpenRepository(Url(File())).ok());
   Execute(File(), "INSERT INTO zeus_migrations (version) VALUES (99)");
-  const Error error = ErrorOf(Url(File()));
+  const Error error = OpenError(Url(File()));
   EXPECT_EQ(error.code, ErrorCode::kConflict);
   EXPECT_THAT(error.message, HasSubstr("was written by a newer zeus (schema 99"));
 }
@@ -128,7 +128,7 @@ TEST_F(OpenRepositoryTest, SaysWhenAFileCannotBeWritten) {
   ASSERT_TRUE(OpenRepository(Url(File())).ok());
   const Unprivileged somebody;
   if (!somebody.effective()) GTEST_SKIP() << "root cannot become somebody else here";
-  const Error error = ErrorOf(Url(File()));
+  const Error error = OpenError(Url(File()));
   EXPECT_THAT(error.message, HasSubstr(folder_.path().string()));
   EXPECT_EQ(error.code, ErrorCode::kPermissionDenied) << error.message;
 }
@@ -147,16 +147,16 @@ TEST_F(OpenRepositoryTest, RefusesOtherUrlsWithoutRepeatingPasswords) {
        {"mysql://me:secret@host/zeus", "me:secret@host", "sqlite://secret/zeus.db", "sqlite:",
         "sqlite:///", "postgresql://me:sec@ret@host/zeus", "postgresql://me:secret%zz@host/zeus",
         "postgresql://me:secret@host/zeus?nonsense=secret"}) {
-    const Error error = ErrorOf(url);
+    const Error error = OpenError(url);
     EXPECT_EQ(error.code, ErrorCode::kInvalidArgument) << url << ": " << error.message;
     EXPECT_THAT(error.message, Not(HasSubstr("me:sec"))) << url;
     EXPECT_THAT(error.message, Not(HasSubstr("ret@"))) << url;
   }
-  EXPECT_THAT(ErrorOf("mysql://host").message, HasSubstr("sqlite:///absolute/path"));
+  EXPECT_THAT(OpenError("mysql://host").message, HasSubstr("sqlite:///absolute/path"));
 }
 
 TEST_F(OpenRepositoryTest, SaysWhichServerDoesNotAnswerAndNotThePassword) {
-  const Error error = ErrorOf("postgresql://me:secret@/zeus?host=" + folder_.path().string());
+  const Error error = OpenError("postgresql://me:secret@/zeus?host=" + folder_.path().string());
   EXPECT_EQ(error.code, ErrorCode::kUnavailable);
   EXPECT_THAT(error.message, HasSubstr(folder_.path().string()));
   EXPECT_THAT(error.message, HasSubstr("\"zeus\""));

@@ -63,7 +63,7 @@ class StoreTransaction;
 // Group commit: callers that write at the same time share one commit, because a commit waits for
 // the disk. There is no thread of its own. The caller that has waited longest becomes the leader:
 // it borrows a connection, runs its own change and those that arrive meanwhile, commits once, and
-// hands every caller its outcome. A lone caller waits for nobody. Thread-safe.
+// hands every caller its outcome. A lone caller does not wait. Thread-safe.
 class GroupCommitter {
  public:
   // A change may only affect the database: it may run several times.

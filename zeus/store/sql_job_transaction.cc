@@ -118,7 +118,7 @@ Status SqlTransaction::Post(const std::string& sql, const SqlRow& values) {
 
 namespace {
 
-SqlValue NumberOf(std::int64_t value) { return value; }
+SqlValue Integer(std::int64_t value) { return value; }
 SqlValue Real(double value) { return value; }
 SqlValue Text(std::string_view value) { return std::string(value); }
 template <class Unit>
@@ -155,9 +155,9 @@ Result<SqlRow> ToRow(const Job& job) {
   ZEUS_TRY(std::string spec, StorableJson(ToJson(job.spec)));
   ZEUS_TRY(std::string state, StorableJson(job.policy_state));
   return Values(Text(job.spec.id), std::move(spec), std::to_string(job.seed),
-                NumberOf(SqlTime(job.created_at)), NumberOf(job.recurrences), NumberOf(job.trials),
-                NumberOf(job.events), std::move(state), OptionalUnit(job.least_cost),
-                job.least_cost_batch_size ? NumberOf(*job.least_cost_batch_size) : SqlValue());
+                Integer(SqlTime(job.created_at)), Integer(job.recurrences), Integer(job.trials),
+                Integer(job.events), std::move(state), OptionalUnit(job.least_cost),
+                job.least_cost_batch_size ? Integer(*job.least_cost_batch_size) : SqlValue());
 }
 
 Result<SqlRow> UpdatedColumns(const Job& job) {
@@ -170,24 +170,24 @@ Result<SqlRow> UpdatedColumns(const Job& job) {
 
 Result<SqlRow> ToRow(const Trial& trial) {
   SqlRow row = Values(
-      Text(trial.job_id), NumberOf(trial.number), NumberOf(trial.recurrence),
-      NumberOf(trial.attempt), NumberOf(trial.batch_size), Text(Name(trial.role)),
-      Text(trial.gpu_model), Real(trial.max_power.value()), Text(Name(trial.status)),
+      Text(trial.job_id), Integer(trial.number), Integer(trial.recurrence), Integer(trial.attempt),
+      Integer(trial.batch_size), Text(Name(trial.role)), Text(trial.gpu_model),
+      Real(trial.max_power.value()), Text(Name(trial.status)),
       trial.request_id.empty() ? SqlValue() : Text(trial.request_id),
-      NumberOf(SqlTime(trial.started_at)), Real(trial.lease.count()),
-      NumberOf(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at), NumberOf(trial.epochs),
+      Integer(SqlTime(trial.started_at)), Real(trial.lease.count()),
+      Integer(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at), Integer(trial.epochs),
       Real(trial.time.count()), Real(trial.energy.value()), Real(trial.cost.value()),
       trial.metric ? Real(*trial.metric) : SqlValue(), OptionalUnit(trial.epoch_cost),
-      OptionalUnit(trial.power_limit), Text(trial.reason), NumberOf(trial.undisturbed ? 1 : 0),
-      NumberOf(trial.shared ? 1 : 0), NumberOf(trial.unmeasured ? 1 : 0));
+      OptionalUnit(trial.power_limit), Text(trial.reason), Integer(trial.undisturbed ? 1 : 0),
+      Integer(trial.shared ? 1 : 0), Integer(trial.unmeasured ? 1 : 0));
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "trial"));
   return row;
 }
 
 Result<SqlRow> ToRow(const JobEvent& event) {
   ZEUS_TRY(std::string detail, StorableJson(event.detail));
-  return Values(Text(event.job_id), NumberOf(event.sequence), NumberOf(SqlTime(event.at)),
-                Text(Name(event.kind)), event.trial ? NumberOf(*event.trial) : SqlValue(),
+  return Values(Text(event.job_id), Integer(event.sequence), Integer(SqlTime(event.at)),
+                Text(Name(event.kind)), event.trial ? Integer(*event.trial) : SqlValue(),
                 std::move(detail));
 }
 

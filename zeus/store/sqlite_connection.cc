@@ -58,7 +58,7 @@ SqlValue Column(sqlite3_stmt* statement, int column) {
 }
 
 // Returns the SQLite URI of a file, in which special characters are escaped.
-std::string UriOf(const std::filesystem::path& file, const char* mode) {
+std::string MakeUri(const std::filesystem::path& file, const char* mode) {
   std::string uri = "file:";
   for (const char c : file.string()) {
     const bool special = c == '?' || c == '#' || c == '%';
@@ -72,7 +72,7 @@ struct SqliteMeaning {
   const char* advice;
 };
 
-SqliteMeaning MeaningOf(int code) {
+SqliteMeaning FindMeaning(int code) {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -138,7 +138,7 @@ Result<std::unique_ptr<SqlConnection>> SqliteConnection::OpenReadOnlyFile(
     sqlite3* database = nullptr;
     const int flags =
         SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    const int code = sqlite3_open_v2(UriOf(file, mode).c_str(), &database, flags, nullptr);
+    const int code = sqlite3_open_v2(MakeUri(file, mode).c_str(), &database, flags, nullptr);
     std::unique_ptr<SqliteConnection> connection(new SqliteConnection(database, file.string()));
     failed = code == SQLITE_OK ? connection->Configure(Use::kReadOnlyFile)
                                : Status(connection->Failure(code));
@@ -258,7 +258,7 @@ Result<SqlAnswer> SqliteConnection::Step(sqlite3_stmt* statement) {
 Error SqliteConnection::Failure(int code) {
   const bool lost = in_transaction_ && sqlite3_get_autocommit(database_) != 0;
   trouble_ = lost ? SqlTrouble::kTransactionLost : SqlTrouble::kOther;
-  const SqliteMeaning meaning = MeaningOf(code);
+  const SqliteMeaning meaning = FindMeaning(code);
   return Error{meaning.code,
                fmt::format("{}: {} ({})", name_, meaning.advice, sqlite3_errmsg(database_))};
 }

@@ -27,7 +27,7 @@ constexpr std::array kCodes = {
     CodeEntry{ErrorCode::kInternal, 500, "internal"},
 };
 
-const CodeEntry& EntryOf(ErrorCode code) {
+const CodeEntry& FindCode(ErrorCode code) {
   for (const CodeEntry& entry : kCodes)
     if (entry.code == code) return entry;
   return kCodes.back();
@@ -35,9 +35,9 @@ const CodeEntry& EntryOf(ErrorCode code) {
 
 }  // namespace
 
-std::string_view Name(ErrorCode code) { return EntryOf(code).name; }
+std::string_view Name(ErrorCode code) { return FindCode(code).name; }
 
-int StatusOf(ErrorCode code) { return EntryOf(code).status; }
+int StatusOf(ErrorCode code) { return FindCode(code).status; }
 
 ErrorCode ErrorCodeFor(int status) {
   for (const CodeEntry& entry : kCodes)

@@ -181,15 +181,15 @@ struct Measured {
   double most = 0;
   bool may_be_zero = false;  // An energy counter may stand still during a short instruction.
 
-  Error Wrong(std::string_view why) const {
+  Error Refusal(std::string_view why) const {
     return FieldError(field, fmt::format("of rank {} {}", rank, why));
   }
   Result<double> Amount(const Json& json, std::string_view of) const {
     const double value = json.is_number() ? json.get<double>() : -1;
     if (value <= most && (value > 0 || (may_be_zero && value == 0))) return value;
-    return Wrong(fmt::format("has {} for {}: must be a number {} 0 and at most {:g}",
-                             Printable(json.dump().substr(0, 40)), Quote(of),
-                             may_be_zero ? "from" : "above", most));
+    return Refusal(fmt::format("has {} for {}: must be a number {} 0 and at most {:g}",
+                               Printable(json.dump().substr(0, 40)), Quote(of),
+                               may_be_zero ? "from" : "above", most));
   }
 };
 
@@ -201,14 +201,14 @@ struct Mean {
 // Returns the mean of each instruction of {instruction: [[values of an iteration], …]}.
 Result<std::map<std::string, Mean>> Means(const Measured& kind, const Json& breakdown) {
   constexpr std::string_view kShape = "must be an object of lists of lists, none of them empty";
-  if (!breakdown.is_object() || breakdown.empty()) return kind.Wrong(kShape);
+  if (!breakdown.is_object() || breakdown.empty()) return kind.Refusal(kShape);
   std::map<std::string, Mean> means;
   for (const auto& [name, iterations] : breakdown.items()) {
-    if (!iterations.is_array() || iterations.empty()) return kind.Wrong(kShape);
+    if (!iterations.is_array() || iterations.empty()) return kind.Refusal(kShape);
     Mean& mean = means[name];
     std::size_t count = 0;
     for (const Json& iteration : iterations) {
-      if (!iteration.is_array() || iteration.empty()) return kind.Wrong(kShape);
+      if (!iteration.is_array() || iteration.empty()) return kind.Refusal(kShape);
       for (const Json& value : iteration) {
         ZEUS_TRY(const double amount, kind.Amount(value, name));
         mean.value += amount;
@@ -228,14 +228,15 @@ Status ReadOnline(const Json& times, const Json& energies, RankReport& report) {
   ZEUS_TRY(const auto energy_means, Means(energy_kind, energies));
   for (const auto& [name, time] : time_means) {
     const auto energy = energy_means.find(name);
-    if (energy == energy_means.end()) return energy_kind.Wrong("has no energy of " + Quote(name));
+    if (energy == energy_means.end()) return energy_kind.Refusal("has no energy of " + Quote(name));
     if (energy->second.counts != time.counts)
-      return energy_kind.Wrong(fmt::format("has not as many energies of {} as times", Quote(name)));
+      return energy_kind.Refusal(
+          fmt::format("has not as many energies of {} as times", Quote(name)));
     if (std::ranges::count(time.counts, time.counts.front()) != std::ssize(time.counts))
-      return time_kind.Wrong(
+      return time_kind.Refusal(
           fmt::format("has iterations that differ in how often they ran {}", Quote(name)));
     if (energy->second.value == 0)
-      return energy_kind.Wrong(fmt::format("says that {} took no energy at all", Quote(name)));
+      return energy_kind.Refusal(fmt::format("says that {} took no energy at all", Quote(name)));
     report.points.push_back({.instruction = name,
                              .time = Seconds(time.value),
                              .energy = Joules(energy->second.value),
@@ -251,15 +252,15 @@ Status ReadOffline(const std::string& name, const Json& json, RankReport& report
   ZEUS_TRY(const Json times, GetField<Json>(json, time_kind.field));
   ZEUS_TRY(const Json energies, GetField<Json>(json, energy_kind.field));
   if (!times.is_object() || times.empty())
-    return time_kind.Wrong("must be an object of clocks in MHz, at least one");
+    return time_kind.Refusal("must be an object of clocks in MHz, at least one");
   if (!energies.is_object() || energies.size() != times.size())
-    return energy_kind.Wrong("must be an object of the clocks that the times have");
+    return energy_kind.Refusal("must be an object of the clocks that the times have");
   for (const auto& [clock, time] : times.items()) {
     const auto mhz = ParseInteger(clock);
     if (!mhz.ok() || mhz.value() < 1 || mhz.value() > kHighestMhz)
-      return time_kind.Wrong("has " + Quote(clock) + ", which is no clock in MHz");
+      return time_kind.Refusal("has " + Quote(clock) + ", which is no clock in MHz");
     const auto energy = energies.find(clock);
-    if (energy == energies.end()) return energy_kind.Wrong("has nothing at " + clock + " MHz");
+    if (energy == energies.end()) return energy_kind.Refusal("has nothing at " + clock + " MHz");
     ZEUS_TRY(const double seconds, time_kind.Amount(time, clock));
     ZEUS_TRY(const double joules, energy_kind.Amount(*energy, clock));
     report.points.push_back({.instruction = name,

@@ -43,10 +43,10 @@ std::string ResponseRows(const std::string& sensor, const std::optional<Response
                          Seconds prior_period, Seconds prior_window) {
   if (!response) return "";
   return Row(sensor, ToText(response->period), ToText(response->window), ToText(response->delay),
-             fmt::format("{:.0f} %", 100 * response->coverage())) +
+             PercentText(response->coverage(), 0)) +
          Row("  prior", fmt::format("{:g}", Milli(prior_period)),
              fmt::format("{:g}", Milli(prior_window)), "",
-             fmt::format("{:.0f} %", 100 * std::min(1.0, prior_window / prior_period)));
+             PercentText(std::min(1.0, prior_window / prior_period), 0));
 }
 
 std::string GainText(const GpuReport& report, const SensorProfile& prior) {

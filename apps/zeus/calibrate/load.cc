@@ -62,7 +62,7 @@ class SimulatedLoad final : public SwitchedLoad {
   std::optional<std::uint32_t> id_;
 };
 
-std::optional<unsigned> IndexOf(const sim::SharedNode& node, const std::string& uuid) {
+std::optional<unsigned> FindGpuByUuid(const sim::SharedNode& node, const std::string& uuid) {
   for (unsigned i = 0; i < node.gpu_count(); ++i) {
     const auto view = node.Read(i, node.Now());
     if (view.ok() && view.value().core.uuid() == uuid) return i;
@@ -78,7 +78,7 @@ Result<std::unique_ptr<SwitchedLoad>> OpenSimulatedLoad(Clock& clock, Gpu& gpu) 
   if (!directory.ok()) return std::unique_ptr<SwitchedLoad>();
   const auto readable = directory.value().Open(name, sim::Access::kRead);
   if (!readable.ok()) return std::unique_ptr<SwitchedLoad>();
-  const auto index = IndexOf(readable.value(), gpu.identity().uuid);
+  const auto index = FindGpuByUuid(readable.value(), gpu.identity().uuid);
   if (!index) return std::unique_ptr<SwitchedLoad>();
   ZEUS_TRY(sim::SharedNode node, directory.value().Open(name, sim::Access::kWrite));
   ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/random.h"
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
@@ -18,7 +19,7 @@ constexpr std::size_t kFewestForWelch = 2;
 constexpr std::size_t kFewestForBootstrap = 5;
 constexpr std::size_t kMostRunsSuggested = 10000;
 
-Verdict VerdictOf(const Interval& bounds, double limit) {
+Verdict JudgeBounds(const Interval& bounds, double limit) {
   if (bounds.low > limit) return Verdict::kRegression;
   return bounds.high <= limit ? Verdict::kOk : Verdict::kUndecided;
 }
@@ -29,7 +30,7 @@ std::optional<std::size_t> RunsNeeded(RatioSide base, RatioSide changed, double 
                                       double confidence) {
   const auto decides = [&](std::size_t runs) {
     base.sample.count = changed.sample.count = runs;
-    return VerdictOf(WelchRatioBounds(base, changed, confidence), limit) != Verdict::kUndecided;
+    return JudgeBounds(WelchRatioBounds(base, changed, confidence), limit) != Verdict::kUndecided;
   };
   std::size_t too_few = std::min(base.sample.count, changed.sample.count);
   std::size_t enough = 2 * too_few;
@@ -66,7 +67,7 @@ std::string TooFew(std::size_t base, std::size_t changed) {
 void Decide(Judgement& judgement, const RatioSide& base, const RatioSide& changed,
             const DiffOptions& options) {
   const double limit = 1 + options.max_regress;
-  judgement.verdict = VerdictOf(*judgement.bounds, limit);
+  judgement.verdict = JudgeBounds(*judgement.bounds, limit);
   switch (judgement.verdict) {
     case Verdict::kOk:
       judgement.reason = "the increase stays below what is allowed";
@@ -193,8 +194,8 @@ Result<Comparison> Compare(const RunFile& base, const RunFile& changed,
 
 namespace {
 
-std::string ChangeText(double ratio) {
-  return std::isfinite(ratio) ? fmt::format("{:+.1f} %", 100 * (ratio - 1)) : "anything";
+std::string RatioText(double ratio) {
+  return std::isfinite(ratio) ? ChangeText(ratio, 1) : "anything";
 }
 
 std::string MeanText(const SampleSummary& sample, Metric metric) {
@@ -210,10 +211,10 @@ std::string SpreadText(const SampleSummary& sample) {
 // "+3.5 %, between +2.1 % and +4.9 % (each with 95 % confidence), +3 % is allowed"
 std::string ChangeSentence(const Comparison& comparison) {
   const Judgement& judgement = comparison.judgement;
-  std::string text = judgement.ratio ? ChangeText(*judgement.ratio) : "unknown";
+  std::string text = judgement.ratio ? RatioText(*judgement.ratio) : "unknown";
   if (judgement.bounds) {
     text += fmt::format(", between {} and {} (each bound with {:g} % confidence)",
-                        ChangeText(judgement.bounds->low), ChangeText(judgement.bounds->high),
+                        RatioText(judgement.bounds->low), RatioText(judgement.bounds->high),
                         100 * comparison.options.confidence);
   }
   return text + fmt::format("; {:+g} % allowed", 100 * comparison.options.max_regress);
@@ -253,8 +254,8 @@ Json SideJson(const std::string& path, const SampleSummary& sample) {
       {"standard_deviation", sample.count > 1 ? Json(sample.StandardDeviation()) : Json(nullptr)}};
 }
 
-Json Finite(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+Json OptionalJson(std::optional<double> value) {
+  return value ? FiniteOrNull(*value) : Json(nullptr);
 }
 
 }  // namespace
@@ -323,9 +324,9 @@ Json ToJson(const Comparison& comparison) {
                {"method", options.method == Method::kWelch ? "welch" : "bootstrap"},
                {"base", SideJson(comparison.base_path, judgement.base)},
                {"new", SideJson(comparison.new_path, judgement.changed)},
-               {"ratio", Finite(judgement.ratio)}};
+               {"ratio", OptionalJson(judgement.ratio)}};
   const auto bound = [&](double Interval::*side) {
-    return judgement.bounds ? Finite((*judgement.bounds).*side) : Json(nullptr);
+    return judgement.bounds ? OptionalJson((*judgement.bounds).*side) : Json(nullptr);
   };
   json["ratio_low"] = bound(&Interval::low);
   json["ratio_high"] = bound(&Interval::high);

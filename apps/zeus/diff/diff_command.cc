@@ -46,7 +46,7 @@ std::string Show(const Comparison& comparison, const std::string& format) {
   return ToText(comparison);
 }
 
-int ExitCodeOf(Verdict verdict) {
+int DiffExitCode(Verdict verdict) {
   switch (verdict) {
     case Verdict::kOk:
       return 0;
@@ -74,7 +74,7 @@ Result<int> Execute(const Flags& flags) {
   } else {
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
   }
-  return ExitCodeOf(comparison.judgement.verdict);
+  return DiffExitCode(comparison.judgement.verdict);
 }
 
 }  // namespace

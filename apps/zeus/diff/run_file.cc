@@ -55,7 +55,7 @@ constexpr std::array<MetricEntry, 9> kMetrics = {{
     {Metric::kTpot, "tpot", "s", Place::kInference, "tpot_seconds", "p90", nullptr, nullptr},
 }};
 
-const MetricEntry& EntryOf(Metric metric) {
+const MetricEntry& FindMetric(Metric metric) {
   return *std::ranges::find(kMetrics, metric, &MetricEntry::metric);
 }
 
@@ -104,19 +104,19 @@ std::vector<std::string> NamesIn(const Json& run) {
   return names;
 }
 
-std::string IdentityOf(const RunFile& file, const Json& run, const std::string& device) {
+std::string DeviceIdentity(const RunFile& file, const Json& run, const std::string& device) {
   if (const Json* part = FindPart(run, device); part != nullptr)
     if (const auto uuid = GetField<std::string>(*part, "uuid"); uuid.ok()) return uuid.value();
   return file.host + "/" + device;
 }
 
-std::vector<std::string> IdentitiesOf(const RunFile& file, const Json& run, const Json& part,
-                                      const std::string& device) {
-  if (device != kTotal) return {IdentityOf(file, run, device)};
+std::vector<std::string> DeviceIdentities(const RunFile& file, const Json& run, const Json& part,
+                                          const std::string& device) {
+  if (device != kTotal) return {DeviceIdentity(file, run, device)};
   std::vector<std::string> identities;
   if (const auto contains = GetField<std::vector<std::string>>(part, "contains"); contains.ok())
     for (const std::string& name : contains.value())
-      identities.push_back(IdentityOf(file, run, name));
+      identities.push_back(DeviceIdentity(file, run, name));
   return identities;
 }
 
@@ -166,7 +166,7 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
                                                                    : part;
   if (measured != nullptr) {
     const std::string sensors = metric.place == Place::kInference ? std::string(kTotal) : device;
-    std::vector<std::string> devices = IdentitiesOf(file, run, *measured, sensors);
+    std::vector<std::string> devices = DeviceIdentities(file, run, *measured, sensors);
     if (samples.values.empty()) samples.devices = devices;
     if (devices != samples.devices) {
       ++samples.different;
@@ -185,8 +185,8 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
 
 }  // namespace
 
-const char* MetricName(Metric metric) { return EntryOf(metric).name; }
-const char* MetricUnit(Metric metric) { return EntryOf(metric).unit; }
+const char* MetricName(Metric metric) { return FindMetric(metric).name; }
+const char* MetricUnit(Metric metric) { return FindMetric(metric).unit; }
 
 std::vector<std::string> MetricNames() {
   std::vector<std::string> names;
@@ -230,7 +230,7 @@ Result<RunFile> ReadRunFile(const std::string& path) {
 }
 
 Result<Samples> CollectSamples(const RunFile& file, Metric metric, const std::string& device) {
-  const MetricEntry& entry = EntryOf(metric);
+  const MetricEntry& entry = FindMetric(metric);
   const bool known = std::ranges::any_of(
       file.runs, [&](const Json& run) { return FindPlace(run, entry, device) != nullptr; });
   if (!known && !file.runs.empty() && entry.place == Place::kInference) {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "apps/zeus/lists.h"
 #include "apps/zeus/llm/clock_knob.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"

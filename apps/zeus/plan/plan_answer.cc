@@ -49,20 +49,20 @@ auto Timed(const Clock& clock, Seconds& took, const Work& work) {
   return result;
 }
 
-double SavingOf(Joules energy, const PlanAnswer& answer) {
+double SavedShare(Joules energy, const PlanAnswer& answer) {
   return 1 - energy / answer.baseline.energy;
 }
 
-Result<SlackRow> RowOf(const PlanAnswer& answer, const Planner& planner, double slowdown) {
+Result<SlackRow> MakeSlackRow(const PlanAnswer& answer, const Planner& planner, double slowdown) {
   SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
   ZEUS_TRY(row.plan, planner.Plan(row.deadline));
   row.plan->stages.clear();
   row.bound = row.plan->bound;
-  row.saving = SavingOf(row.plan->energy, answer);
+  row.saving = SavedShare(row.plan->energy, answer);
   return row;
 }
 
-pipeline::Demand DemandOf(const PlanRequest& request) {
+pipeline::Demand ChooseDemand(const PlanRequest& request) {
   if (request.whole_frontier) return pipeline::Demand::kExactFrontier;
   return request.deadline ? pipeline::Demand::kOneDeadline : pipeline::Demand::kFrontier;
 }
@@ -88,7 +88,7 @@ void AddBounds(PlanAnswer& answer, const pipeline::Frontier& frontier) {
     const pipeline::Ticks ticks = frontier.TicksWithin(row.deadline + frontier.tick());
     if (ticks < frontier.fastest().ticks) continue;
     row.bound = frontier.EnergyAt(ticks);
-    row.saving = SavingOf(row.bound, answer);
+    row.saving = SavedShare(row.bound, answer);
     answer.slacks.push_back(row);
   }
 }
@@ -101,7 +101,7 @@ Status AddSlacks(PlanAnswer& answer, const Planner& planner) {
     return Ok();
   }
   for (const double slowdown : kSlowdowns) {
-    ZEUS_TRY(SlackRow row, RowOf(answer, planner, slowdown));
+    ZEUS_TRY(SlackRow row, MakeSlackRow(answer, planner, slowdown));
     answer.slacks.push_back(std::move(row));
   }
   return Ok();
@@ -119,7 +119,8 @@ Result<PipelinePlan> MakeAnswerPlan(const PlanAnswer& answer, const Planner& pla
 
 // Solves with the measured points.
 Status SolvePoints(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
-  ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, DemandOf(request), clock));
+  ZEUS_TRY(const std::unique_ptr<Planner> planner,
+           SolvePlanner(answer, ChooseDemand(request), clock));
   const bool alone = !planner->has_frontier();
   const BusyLine busy(alone ? "solving for this deadline" : kChoosing, clock);
   auto plan =
@@ -154,7 +155,7 @@ Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& c
   auto chosen = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::ChosenFrontier> {
     ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
     SolveProgress progress;
-    pipeline::SolverRules rules{.demand = DemandOf(request), .solve = progress.Options()};
+    pipeline::SolverRules rules{.demand = ChooseDemand(request), .solve = progress.Options()};
     if (request.deadline) {
       rules.demand = pipeline::Demand::kExactFrontier;
       rules.solve.until = request.deadline->Of(answer.baseline.time);

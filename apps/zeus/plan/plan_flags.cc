@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/profile/profile_options.h"
 #include "zeus/base/file.h"
@@ -215,7 +214,7 @@ Result<pipeline::Schedule> ReadSchedule(const PlanFlags& flags) {
   return schedule;
 }
 
-Result<pipeline::Schedule> ScheduleOf(const PlanFlags& flags, int stages) {
+Result<pipeline::Schedule> ChooseSchedule(const PlanFlags& flags, int stages) {
   if (std::ranges::find(kSchedules, flags.schedule) == kSchedules.end()) return ReadSchedule(flags);
   if (flags.microbatches < 1)
     return InvalidArgument(
@@ -270,7 +269,7 @@ Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags) {
     return InvalidArgument(
         "what is the pipeline? Give --profile FILE and --microbatches, or --instance FILE");
   ZEUS_TRY(const pipeline::PipelineProfile profile, LoadProfile(flags));
-  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(flags, profile.stages));
+  ZEUS_TRY(const pipeline::Schedule schedule, ChooseSchedule(flags, profile.stages));
   ZEUS_TRY(pipeline::Problem problem, pipeline::MakeProblem(profile, schedule));
   problem.name = fmt::format("{}, {}", flags.profile.filename().string(), schedule.name);
   return problem;

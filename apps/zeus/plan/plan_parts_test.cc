@@ -62,7 +62,7 @@ TEST(TimelineTest, NamesAreShortInPicturesAndLongInWords) {
 
 TEST(PipelinePictureTest, WorkIsShadedByPowerAndWaitingIsBlank) {
   const auto plan = TwoStages();
-  const PictureFrame frame{.width = 51, .until = 4s, .powers = RangeOf({&plan}, 70_W)};
+  const PictureFrame frame{.width = 51, .until = 4s, .powers = FindPowerRange({&plan}, 70_W)};
   const std::string picture = PipelinePicture(plan, frame);
   std::string full = "stage 0   F0";
   std::string pale = "stage 1   " + std::string(20, ' ') + "B7.1";
@@ -76,7 +76,7 @@ TEST(PipelinePictureTest, OfVeryManyStagesSomeAreShown) {
   pipeline::PipelinePlan plan = TwoStages();
   plan.stages.resize(200);
   const std::string picture =
-      PipelinePicture(plan, {.width = 80, .until = 4s, .powers = RangeOf({&plan}, 70_W)});
+      PipelinePicture(plan, {.width = 80, .until = 4s, .powers = FindPowerRange({&plan}, 70_W)});
   EXPECT_LE(std::ranges::count(picture, '\n'), 50);
   EXPECT_THAT(picture, HasSubstr("stage 199"));
 }

@@ -44,19 +44,21 @@ std::string LongName(const pipeline::PlannedInstruction& planned) {
   return name + fmt::format(", {:.4g} s", planned.time.count());
 }
 
-Watts PowerOf(const pipeline::PlannedInstruction& planned) { return planned.energy / planned.time; }
+Watts MeanPower(const pipeline::PlannedInstruction& planned) {
+  return planned.energy / planned.time;
+}
 
-double PowerRange::ShareOf(Watts power) const {
+double PowerRange::Position(Watts power) const {
   if (!(high > low)) return 0.5;
   return std::clamp((power - low) / (high - low), 0.0, 1.0);
 }
 
-PowerRange RangeOf(const std::vector<const pipeline::PipelinePlan*>& plans, Watts blocking) {
+PowerRange FindPowerRange(const std::vector<const pipeline::PipelinePlan*>& plans, Watts blocking) {
   PowerRange range{.low = blocking, .high = blocking};
   for (const pipeline::PipelinePlan* plan : plans)
     for (const auto& stage : plan->stages)
       for (const pipeline::PlannedInstruction& planned : stage)
-        range.high = std::max(range.high, PowerOf(planned));
+        range.high = std::max(range.high, MeanPower(planned));
   return range;
 }
 
@@ -73,7 +75,7 @@ std::size_t Columns(const PictureFrame& frame) {
   return static_cast<std::size_t>(std::max(frame.width, 40)) - kLabel - 1;
 }
 
-std::string_view ShadeOf(double share) {
+std::string_view ChooseShade(double share) {
   const auto level = static_cast<std::size_t>(share * kShades.size());
   return kShades[std::min(level, kShades.size() - 1)];
 }
@@ -91,7 +93,7 @@ class StageRow {
     std::vector<Column> columns(cells_.size());
     for (const PlannedInstruction& planned : stage) AddWork(planned, columns);
     for (std::size_t i = 0; i < columns.size(); ++i)
-      if (columns[i].busy > kBusy) cells_[i] = ShadeOf(columns[i].power / columns[i].busy);
+      if (columns[i].busy > kBusy) cells_[i] = ChooseShade(columns[i].power / columns[i].busy);
     for (const PlannedInstruction& planned : stage) Write(planned);
   }
 
@@ -110,7 +112,7 @@ class StageRow {
   void AddWork(const PlannedInstruction& planned, std::vector<Column>& columns) const {
     const double from = ToColumns(planned.start);
     const double to = ToColumns(planned.start + planned.time);
-    const double share = frame_.powers.ShareOf(PowerOf(planned));
+    const double share = frame_.powers.Position(MeanPower(planned));
     for (auto i = static_cast<std::size_t>(from); i < columns.size(); ++i) {
       const auto left = static_cast<double>(i);
       if (left >= to) break;
@@ -203,7 +205,7 @@ Series MakeSpans(const PipelinePlan& plan, const Window& window) {
       series.x.push_back(std::max(planned.start, window.from).count());
       series.until.push_back(std::min(end, window.to).count());
       series.y.push_back(static_cast<double>(plan.stages.size() - 1 - stage));
-      series.heat.push_back(PowerOf(planned).value());
+      series.heat.push_back(MeanPower(planned).value());
       series.span_names.push_back(ShortName(planned));
       series.labels.push_back(fmt::format("stage {}: {}", stage, LongName(planned)));
     }
@@ -247,7 +249,7 @@ Figure PipelineFigure(const PlanAnswer& answer) {
   const PipelinePlan& plan = *answer.plan;
   const PipelinePlan before =
       MakePlan(answer.problem, HighestClockChoice(answer.problem), Seconds(0));
-  const PowerRange powers = RangeOf({&before, &plan}, answer.problem.blocking_power);
+  const PowerRange powers = FindPowerRange({&before, &plan}, answer.problem.blocking_power);
   Figure figure{.id = "pipeline",
                 .title = "One iteration, drawn to scale",
                 .caption = fmt::format(
@@ -356,7 +358,7 @@ Table FrontierTable(const PlanAnswer& answer) {
               .columns = {"slower by", "time (s)", "energy (J)", "saving"}};
   if (hull) table.columns.emplace_back("above the least possible");
   for (const SlackRow& row : answer.slacks) {
-    std::vector<Cell> cells = {ShareCell(row.slowdown, fmt::format("{:.0f} %", 100 * row.slowdown)),
+    std::vector<Cell> cells = {ShareCell(row.slowdown, PercentText(row.slowdown, 0)),
                                TimeCell(row.plan ? row.plan->time : row.deadline),
                                EnergyCell(row.plan ? row.plan->energy : row.bound),
                                ShareCell(row.saving, PercentText(row.saving))};
@@ -459,9 +461,10 @@ std::string PlanPicture(const PlanAnswer& answer, int width) {
   const PipelinePlan before =
       MakePlan(answer.problem, HighestClockChoice(answer.problem), Seconds(0));
   const PipelinePlan& plan = *answer.plan;
-  const PictureFrame frame{.width = width,
-                           .until = std::max({before.time, plan.time, plan.waits_until}),
-                           .powers = RangeOf({&before, &plan}, answer.problem.blocking_power)};
+  const PictureFrame frame{
+      .width = width,
+      .until = std::max({before.time, plan.time, plan.waits_until}),
+      .powers = FindPowerRange({&before, &plan}, answer.problem.blocking_power)};
   return fmt::format("All at the highest clock\n{}\nThe {}\n{}{}", PipelinePicture(before, frame),
                      answer.plan_name, PipelinePicture(plan, frame), PictureLegend(frame));
 }

@@ -18,7 +18,7 @@ std::string ShortName(const pipeline::PlannedInstruction& planned);
 // Returns "forward of microbatch 3 at 1410 MHz, 0.1034 s".
 std::string LongName(const pipeline::PlannedInstruction& planned);
 
-Watts PowerOf(const pipeline::PlannedInstruction& planned);
+Watts MeanPower(const pipeline::PlannedInstruction& planned);
 
 // The range of powers that the colours of several pictures share: from a waiting stage to the
 // computation with the most power.
@@ -27,9 +27,9 @@ struct PowerRange {
   Watts high{};
 
   // Returns the position in the range, from 0 to 1.
-  double ShareOf(Watts power) const;
+  double Position(Watts power) const;
 };
-PowerRange RangeOf(const std::vector<const pipeline::PipelinePlan*>& plans, Watts blocking);
+PowerRange FindPowerRange(const std::vector<const pipeline::PipelinePlan*>& plans, Watts blocking);
 
 // Draws an iteration for a terminal: a row for each stage, time to the right, computations darker
 // the more power they draw, waiting blank.

@@ -6,7 +6,7 @@
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/profile/profile_options.h"
-#include "apps/zeus/profile/sweep_report.h"
+#include "apps/zeus/profile/profile_output.h"
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
@@ -16,7 +16,7 @@
 namespace zeus::cli {
 namespace {
 
-int ExitCodeOf(const ProfileOutcome& outcome) {
+int ProfileExitCode(const ProfileOutcome& outcome) {
   // The end of the command was asked for, so its own exit code says nothing.
   if (outcome.stopped) return outcome.failure ? ExitCode(outcome.failure->code) : 0;
   if (outcome.command.exit_code != 0) return outcome.command.exit_code;
@@ -36,7 +36,7 @@ Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTa
                                          .gpus = invocation.gpus,
                                          .ceiling = invocation.ceiling,
                                          .driver_timeout = invocation.driver_timeout}));
-  const auto show = [&invocation](const SweepReport& report) {
+  const auto show = [&invocation](const ProfileReport& report) {
     Status written = WriteResults(report, invocation.files);
     if (!invocation.quiet) ShowResults(report);
     return written;
@@ -45,7 +45,7 @@ Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTa
   ZEUS_TRY(ProfileOutcome outcome, session.Execute());
   if (outcome.not_started) return CommandNotStarted(*std::move(outcome.not_started));
   if (outcome.failure) PrintErrorText(fmt::format("zeus: {}\n", outcome.failure->message));
-  return ExitCodeOf(outcome);
+  return ProfileExitCode(outcome);
 }
 
 }  // namespace

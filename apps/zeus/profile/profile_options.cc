@@ -18,7 +18,7 @@ constexpr double kMostSetting = 1e5;
 constexpr double kLongest = 86400;
 constexpr Seconds kShortestSlice{0.1};
 
-void AddSweepFlags(Verb verb, ProfileFlags& flags) {
+void AddSearchFlags(Verb verb, ProfileFlags& flags) {
   constexpr std::uint64_t kMostRounds = 100000;
   verb.AddOption("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
       .Check(NotEmpty());
@@ -103,15 +103,15 @@ Status CheckTogether(const ProfileFlags& flags) {
   return Ok();
 }
 
-AfterSweep ChooseAfterSweep(const ProfileFlags& flags) {
-  if (flags.keep) return AfterSweep::kKeep;
-  return flags.stop ? AfterSweep::kStop : AfterSweep::kRestore;
+AfterSearch ChooseAfterSearch(const ProfileFlags& flags) {
+  if (flags.keep) return AfterSearch::kKeep;
+  return flags.stop ? AfterSearch::kStop : AfterSearch::kRestore;
 }
 
 }  // namespace
 
 void AddProfileFlags(Verb verb, ProfileFlags& flags) {
-  AddSweepFlags(verb, flags);
+  AddSearchFlags(verb, flags);
   AddProgressFlags(verb, flags);
   AddResultFlags(verb, flags);
 }
@@ -187,7 +187,7 @@ Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::
   }
   options.progress_file = flags.progress_file;
   options.objectives = flags.objectives;
-  options.after = ChooseAfterSweep(flags);
+  options.after = ChooseAfterSearch(flags);
   options.label = flags.label;
   invocation.files = {flags.json, flags.csv, flags.svg, flags.html, flags.save};
   invocation.quiet = flags.quiet;

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "apps/zeus/profile/sweep_report.h"
+#include "apps/zeus/profile/profile_output.h"
 #include "zeus/report/report.h"
 
 namespace zeus::cli {
@@ -66,11 +66,11 @@ TEST(ProfileOptionsTest, WhatExcludesEachOtherIsRefusedInOneSentence) {
   }
 }
 
-TEST(SweepDrawingTest, ASweepWithoutRowsSaysSo) {
-  const report::Figure figure = ToFigure(SweepReport{});
+TEST(ProfileDrawingTest, AProfileWithoutRowsSaysSo) {
+  const report::Figure figure = ToFigure(ProfileReport{});
   EXPECT_EQ(figure.caption, "Nothing was measured.");
   EXPECT_THAT(report::ToSvg(figure), HasSubstr("no data"));
-  EXPECT_EQ(report::ToTextPlot(ToRelativePanel(SweepReport{}), report::Glyphs::kAscii), "");
+  EXPECT_EQ(report::ToTextPlot(ToRelativePanel(ProfileReport{}), report::Glyphs::kAscii), "");
 }
 
 }  // namespace profile_options_test

@@ -35,7 +35,7 @@ struct ReplayJobFlags {
   int threads = 1;
 };
 
-Result<std::vector<replay::ContenderSpec>> ContendersOf(const ReplayJobFlags& flags) {
+Result<std::vector<replay::ContenderSpec>> ChooseContenders(const ReplayJobFlags& flags) {
   ZEUS_TRY(const std::vector<std::string> names, ParseContenders(flags.policies));
   ZEUS_TRY(const std::optional<double> beta, ParseBeta(flags.beta));
   std::vector<replay::ContenderSpec> contenders;
@@ -48,7 +48,7 @@ Result<std::vector<replay::ContenderSpec>> ContendersOf(const ReplayJobFlags& fl
 }
 
 Result<int> ReplayJobs(const ReplayJobFlags& flags) {
-  ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, ContendersOf(flags));
+  ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, ChooseContenders(flags));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
   ZEUS_TRY(const LoadedJobs loaded, LoadJobs(flags.source, flags.gpu, flags.eta));
   ZEUS_TRY(const replay::ReplayJob* const job, loaded.Find(flags.workload));

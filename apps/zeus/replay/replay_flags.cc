@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/parallel.h"

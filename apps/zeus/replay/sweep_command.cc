@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "apps/zeus/commands.h"
-#include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"

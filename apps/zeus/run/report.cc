@@ -74,7 +74,7 @@ NetTotal ComputeNetTotal(const Measurement& measurement, const std::vector<IdleP
   return total;
 }
 
-Run MeanOf(const std::vector<Run>& runs) {
+Run MeanRun(const std::vector<Run>& runs) {
   Run mean = runs.front();
   mean.exit_code = runs.back().exit_code;
   mean.measurement.time = Seconds(0);
@@ -123,7 +123,7 @@ struct Columns {
 
 class Table {
  public:
-  explicit Table(const RunReport& report) : report_(report), mean_(MeanOf(report.runs)) {
+  explicit Table(const RunReport& report) : report_(report), mean_(MeanRun(report.runs)) {
     columns_ = {.net = !report.idle.empty(), .spread = report.runs.size() > 1};
     for (const DeviceMeasurement& device : mean_.measurement.devices)
       if (device.energy.ok() && device.energy.value().flags.Has(MeasurementFlag::kShared))
@@ -373,7 +373,7 @@ void ExplainDevice(const RunReport& report, const Run& mean, const DeviceMeasure
 }  // namespace
 
 std::string ToExplanation(const RunReport& report) {
-  const Run mean = MeanOf(report.runs);
+  const Run mean = MeanRun(report.runs);
   std::string text = "where the numbers come from\n";
   text +=
       "  time: of the machine's monotonic clock, from just before the command is started until it "

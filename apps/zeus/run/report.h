@@ -68,7 +68,7 @@ NetTotal ComputeNetTotal(const Measurement& measurement, const std::vector<IdleP
 
 // Time and energies averaged over the runs; flags that any of them has. A device has a number when
 // it had one in a run.
-Run MeanOf(const std::vector<Run>& runs);
+Run MeanRun(const std::vector<Run>& runs);
 
 // See docs/formats.md.
 Json ToJson(const RunReport& report);

@@ -113,7 +113,7 @@ Json ToJson(const RunReport& report) {
   Json json = {{"schema", kSchema}, {"command", report.command}};
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = report.host;
-  AddRun(json, report, MeanOf(report.runs));
+  AddRun(json, report, MeanRun(report.runs));
   if (!report.remarks.empty()) json["remarks"] = report.remarks;
   if (report.carbon) AddTo(json, *report.carbon);
   if (!report.planned_runs) return json;

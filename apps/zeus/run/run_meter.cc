@@ -202,12 +202,12 @@ Result<Measurement> RunMeter::EndWindow(Refinement refinement) {
                       (refinement == Refinement::kAuto && WorthRefining(measurement));
   if (!refine) return measurement;
   constexpr double kUpdatesToWait = 3;
-  const Seconds patience = std::max<Seconds>(100ms, kUpdatesToWait * SlowestSensor(measurement));
+  const Seconds timeout = std::max<Seconds>(100ms, kUpdatesToWait * SlowestSensor(measurement));
   DetachedCall<Result<Measurement>> refining(
-      [node = node_, clock = clock_, id = measurement.id, patience] {
-        return node->monitor().Refine(id, patience);
+      [node = node_, clock = clock_, id = measurement.id, timeout] {
+        return node->monitor().Refine(id, timeout);
       });
-  auto refined = WaitFor(refining, patience + kLateAnswer);
+  auto refined = WaitFor(refining, timeout + kLateAnswer);
   return refined && refined->ok() ? std::move(*refined).value() : std::move(measurement);
 }
 

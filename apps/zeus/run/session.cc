@@ -132,7 +132,7 @@ Result<ChildOutcome> RunSession::Once(Measurement& measurement) {
 }
 
 void RunSession::WriteResults() {
-  if (carbon_.wanted()) report_.carbon = ReportCarbon(carbon_, MeanOf(report_.runs).measurement);
+  if (carbon_.wanted()) report_.carbon = ReportCarbon(carbon_, MeanRun(report_.runs).measurement);
   const auto remember = [this](const Status& status) {
     if (!status.ok()) not_written_ = status.error();
   };

@@ -73,7 +73,7 @@ http::ServerOptions HttpOptions(const ServeOptions& options) {
   return server;
 }
 
-// Returns null when there are no tokens, and everybody may do everything.
+// Returns null when there are no tokens: every caller may do everything then.
 Result<std::unique_ptr<http::TokenFile>> LoadTokens(const ServeOptions& options) {
   const bool remote = !http::IsLocal(options.listen);
   if (options.tokens.empty()) {

@@ -280,7 +280,7 @@ Status CheckOutputs(const TrainFlags& flags) {
   return Ok();
 }
 
-LearningRateScaling ScalingOf(const std::string& text) {
+LearningRateScaling ParseScaling(const std::string& text) {
   if (text == "linear") return LearningRateScaling::kLinear;
   return text == "none" ? LearningRateScaling::kNone : LearningRateScaling::kSquareRoot;
 }
@@ -327,7 +327,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   options.metric_file = flags.metric_file;
   options.no_placeholder = flags.no_placeholder;
   options.learning_rate = flags.learning_rate;
-  options.scaling = ScalingOf(flags.scaling);
+  options.scaling = ParseScaling(flags.scaling);
   if (!flags.gpus.empty()) {
     ZEUS_TRY(invocation.gpus, ParseGpus(flags.gpus));
   }

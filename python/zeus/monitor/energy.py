@@ -28,7 +28,7 @@ class Window:
 
         with monitor.window("epoch") as epoch:
             ...
-        print(epoch, epoch.total_energy)  # What its measurement has, it has.
+        print(epoch, epoch.total_energy)  # It has all that its measurement has.
 
         @monitor.window("step")
         def step(batch): ...

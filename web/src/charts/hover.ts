@@ -1,4 +1,4 @@
-// What one points at, and what is said about it.
+// The point under the cursor, and the text that is shown for it.
 import { coloursOf, heatValue } from "./heat_map";
 import { formatNumber } from "./format";
 import { slotOf } from "./marks";

@@ -116,7 +116,7 @@ export function spanColour(share: number): string {
   return heatColour(0.84 * Math.min(Math.max(share, 0), 1));
 }
 
-// What is read on a cell of a heat map.
+// The colour of text on a cell of a heat map.
 export function inkOn(share: number): string {
   return share > 0.6 ? "#ffffff" : "#1b1f24";
 }

@@ -54,7 +54,7 @@ export function thinned(run: Spot[], left: number, right: number): Spot[] {
   return thin;
 }
 
-// Of many points, one for each pixel; of very many, one for each four.
+// Many points are thinned to one for each pixel, very many to one for each four.
 export function distinct(spots: Spot[]): Spot[] {
   if (spots.length <= thinnedFrom) return spots;
   const size = spots.length > 10 * thinnedFrom ? 2 : 1;

@@ -53,7 +53,7 @@ export function barSpacing(panel: Panel): number {
   return Number.isFinite(spacing) ? spacing : 1;
 }
 
-// What an axis must hold; `within` limits the other axis to what is in sight.
+// The range that an axis must hold; `within` limits the other axis to what is in sight.
 export function extentOf(panel: Panel, direction: "x" | "y", within?: Extent): Extent {
   const axis = panel[direction];
   const extent = emptyExtent();
@@ -170,7 +170,7 @@ export interface ScaleOptions {
   from: number;
   to: number;
   ticks: number;
-  // What was zoomed to, instead of everything.
+  // The range that was zoomed to, instead of everything.
   zoomed?: Extent | undefined;
 }
 

@@ -1,4 +1,4 @@
-// What a chart is drawn from: docs/formats.md, zeus/report/figure.h.
+// The data from which a chart is drawn: docs/formats.md, zeus/report/figure.h.
 
 export type Mark = "line" | "steps" | "points" | "bars" | "area" | "path" | "rule" | "spans";
 
@@ -14,7 +14,7 @@ export interface Series {
   low?: Value[];
   high?: Value[];
   labels?: string[];
-  // Of spans: from x to until in the lane y, coloured by heat on the panel's scale.
+  // For spans: from x to until in the lane y, coloured by heat on the panel's scale.
   until?: Value[];
   heat?: Value[];
   span_names?: string[];

@@ -1,4 +1,4 @@
-// The report inside the page: docs/formats.md, zeus/report/report_json.cc.
+// The report inside the page: docs/formats.md, zeus/report/report_files.cc.
 import type { Panel } from "../charts/types";
 
 export interface Figure {

@@ -118,7 +118,7 @@ std::vector<std::optional<std::string>> FindCountingDies(const Boards& boards) {
   return counting_dies;
 }
 
-Positions AllOf(const Boards& boards) {
+Positions AllPositions(const Boards& boards) {
   Positions all(boards.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
@@ -133,7 +133,7 @@ Positions CountedByRuntime(const Boards& boards, const std::filesystem::path& sy
       if (boards[i]->identity().pci_address == address) counted.push_back(i);
     }
   }
-  return counted.empty() ? AllOf(boards) : counted;
+  return counted.empty() ? AllPositions(boards) : counted;
 }
 
 Result<Positions> Select(const char* variable, const std::optional<std::string>& value,
@@ -173,7 +173,7 @@ Result<Positions> Visible(const Boards& boards, const Positions& counted,
   ZEUS_TRY(const Positions of_runtime, Select("ROCR_VISIBLE_DEVICES", rocr, boards, counted));
   ZEUS_TRY(Positions visible, Select(variable, hip, boards, of_runtime));
   if (!rocr && !hip) {  // Boards that only draw pictures use energy too.
-    const Positions all = AllOf(boards);
+    const Positions all = AllPositions(boards);
     visible.insert(visible.end(), all.begin(), all.end());
   }
   return Distinct(visible);

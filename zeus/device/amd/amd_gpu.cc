@@ -12,7 +12,7 @@ namespace {
 constexpr Watts kCapStep{1.0};
 
 template <class T>
-std::optional<T> ValueOf(const Result<T>& result) {
+std::optional<T> ToOptional(const Result<T>& result) {
   if (!result.ok()) return std::nullopt;
   return result.value();
 }
@@ -40,7 +40,7 @@ Result<EnergyReading> AmdGpu::Energy() {
   const std::lock_guard lock(mutex_);
   ZEUS_TRY(const amd::CounterSample sample, board_->Energy());
   const TimePoint now = clock_.Now();
-  if (!still_.Moved(now, sample.ticks)) still_.SawPower(now, ValueOf(Power()));
+  if (!still_.Moved(now, sample.ticks)) still_.SawPower(now, ToOptional(Power()));
   if (still_.stale()) {
     return Error{ErrorCode::kUnavailable,
                  fmt::format("the energy counter of {} stands still; integrate power", name_)};

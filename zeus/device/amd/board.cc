@@ -14,7 +14,7 @@ void StillCounter::SawPower(TimePoint now, std::optional<Watts> power) {
   if (stale_) return;
   if (!power || *power <= kIdlePower) {
     still_since_ = now;
-  } else if (now - still_since_ > kPatience) {
+  } else if (now - still_since_ > kLongestStillness) {
     stale_ = true;
     ++spells_;
   }

@@ -21,7 +21,7 @@ class StillCounter {
   // Above this a counter of 15 uJ ticks moves within any millisecond. Below it the board may
   // sleep with its firmware, and a still counter proves nothing.
   static constexpr Watts kIdlePower{10.0};
-  static constexpr Seconds kPatience{1.0};
+  static constexpr Seconds kLongestStillness{1.0};
 
   // A reading of the counter. False when it is the same as the last: then tell the power too.
   bool Moved(TimePoint now, std::uint64_t ticks);
@@ -29,9 +29,10 @@ class StillCounter {
   // The power reported beside a counter that did not move; empty if it could not be read.
   void SawPower(TimePoint now, std::optional<Watts> power);
 
-  // From more than kPatience of stillness that ended under load until the counter moves. The load
-  // need not have been seen all the time: a counter that works and stands still for a second
-  // belongs to a board that sleeps, and one that draws power has not slept for a millisecond.
+  // True from the end, under load, of a stillness longer than kLongestStillness until the counter
+  // moves. The load need not have been seen all the time: a counter that works and stands still for
+  // a second belongs to a board that sleeps, and one that draws power has not slept for a
+  // millisecond.
   bool stale() const { return stale_; }
 
   // How often it was stale: energy of those times is lost to the counter.

@@ -65,7 +65,7 @@ bool IsCardName(std::string_view name) {
 }
 
 // The kernel's name for the device; the target of the link says the same where uevent is absent.
-std::string PciAddressOf(const fs::path& device) {
+std::string ReadPciAddress(const fs::path& device) {
   constexpr std::string_view kKey = "PCI_SLOT_NAME=";
   std::string address;
   if (const auto uevent = ReadSmallFile(device / "uevent"); uevent.ok()) {
@@ -78,21 +78,21 @@ std::string PciAddressOf(const fs::path& device) {
   return LowerCase(address);
 }
 
-std::string DriverOf(const fs::path& device) {
+std::string ReadDriver(const fs::path& device) {
   std::error_code missing;
   return fs::read_symlink(device / "driver", missing).filename().string();
 }
 
-GpuIdentity IdentityOf(const fs::path& device, const fs::path& sysfs) {
+GpuIdentity ReadIdentity(const fs::path& device, const fs::path& sysfs) {
   const std::string chip = LineOr(device / "device", "of unknown type");
   return {.uuid = LineOr(device / "unique_id", ""),
-          .pci_address = PciAddressOf(device),
+          .pci_address = ReadPciAddress(device),
           .model = LineOr(device / "product_name", "AMD GPU " + chip),
           .driver = LineOr(sysfs / "module/amdgpu/version", ""),
           .vendor = Vendor::kAmd};
 }
 
-fs::path HwmonOf(const fs::path& device) {
+fs::path FindHwmon(const fs::path& device) {
   const auto directories = ListEntries(device / "hwmon", "hwmon");
   return directories.empty() ? fs::path() : directories.front();
 }
@@ -125,9 +125,9 @@ CardList FindCards(const fs::path& sysfs) {
     if (!IsCardName(directory.filename().string())) continue;
     const fs::path device = directory / "device";
     if (LineOr(device / "vendor", "") != kVendorId) continue;
-    if (const std::string driver = DriverOf(device); !driver.empty() && driver != "amdgpu")
+    if (const std::string driver = ReadDriver(device); !driver.empty() && driver != "amdgpu")
       continue;
-    list.cards.push_back({device, HwmonOf(device), IdentityOf(device, sysfs)});
+    list.cards.push_back({device, FindHwmon(device), ReadIdentity(device, sysfs)});
     bound.push_back(list.cards.back().identity.pci_address);
   }
   std::sort(list.cards.begin(), list.cards.end(), [](const Card& a, const Card& b) {
@@ -137,7 +137,7 @@ CardList FindCards(const fs::path& sysfs) {
     const std::string address = device.filename().string();
     if (LineOr(device / "vendor", "") == kVendorId && IsGpuClass(LineOr(device / "class", "")) &&
         std::find(bound.begin(), bound.end(), address) == bound.end())
-      list.unbound.push_back({address, DriverOf(device)});
+      list.unbound.push_back({address, ReadDriver(device)});
   }
   return list;
 }

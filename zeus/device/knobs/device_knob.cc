@@ -140,8 +140,8 @@ Status DeviceKnob::Take(const Setting& first) {
   return Ok();
 }
 
-// The journal learns of the setting before the device does: whoever finds either of the two after a
-// SIGKILL knows that it is ours.
+// The journal learns of the setting before the device does: a process that finds either of the two
+// after a SIGKILL knows that it is ours.
 Status DeviceKnob::TurnTo(const Setting& setting) {
   const bool known = SameSetting(turned_->ours.back(), setting);
   if (!known) {

@@ -30,7 +30,7 @@ void Throw() { throw std::runtime_error("out of memory"); }
 // the knob was put back: its GPU went with it.
 class KnobGuardTest : public ::testing::Test {
  protected:
-  int StatusOf(const std::function<void(KnobGuard&)>& body) {
+  int ExitStatus(const std::function<void(KnobGuard&)>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
       // A static, so that it is still there when exit() asks for it.
@@ -55,7 +55,7 @@ class KnobGuardTest : public ::testing::Test {
 
 TEST_F(KnobGuardTest, ASignalRestoresAndEndsTheProgram) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    const int status = StatusOf([signal](KnobGuard&) {
+    const int status = ExitStatus([signal](KnobGuard&) {
       ::raise(signal);
       for (;;) ::pause();
     });
@@ -66,7 +66,7 @@ TEST_F(KnobGuardTest, ASignalRestoresAndEndsTheProgram) {
 }
 
 TEST_F(KnobGuardTest, NothingIsSetWhileTheProgramEnds) {
-  const int status = StatusOf([](KnobGuard& guard) {
+  const int status = ExitStatus([](KnobGuard& guard) {
     ::raise(SIGTERM);
     for (int i = 0;; ++i) (void)guard.Set(Watts(150 + i % 50));
   });
@@ -75,20 +75,20 @@ TEST_F(KnobGuardTest, NothingIsSetWhileTheProgramEnds) {
 }
 
 TEST_F(KnobGuardTest, ExitRestores) {
-  const int status = StatusOf([](KnobGuard&) { std::exit(7); });
+  const int status = ExitStatus([](KnobGuard&) { std::exit(7); });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
   EXPECT_TRUE(AllIsBack());
   EXPECT_FALSE(CalledAfterwards());
 }
 
 TEST_F(KnobGuardTest, AnExceptionThatNobodyCatchesRestores) {
-  const int status = StatusOf([](KnobGuard&) { []() noexcept { Throw(); }(); });
+  const int status = ExitStatus([](KnobGuard&) { []() noexcept { Throw(); }(); });
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
   EXPECT_TRUE(AllIsBack());
 }
 
 TEST_F(KnobGuardTest, WithoutAnyOfThatTheJournalKnows) {
-  EXPECT_TRUE(WIFEXITED(StatusOf([](KnobGuard&) {})));
+  EXPECT_TRUE(WIFEXITED(ExitStatus([](KnobGuard&) {})));
   ASSERT_EQ(journal_.List().value().size(), 1U);
   EXPECT_EQ(journal_.List().value()[0].standing, KnobJournal::Standing::kLeft);
 }
@@ -98,7 +98,7 @@ sem_t handled;
 TEST_F(KnobGuardTest, AProgramWhoseHandlerGoesOnKeepsTheRestoredKnob) {
   ::sem_init(&handled, 0, 0);
   ::signal(SIGTERM, [](int) { ::sem_post(&handled); });
-  const int handled_status = StatusOf([this](KnobGuard& guard) {
+  const int handled_status = ExitStatus([this](KnobGuard& guard) {
     ::raise(SIGTERM);
     while (::sem_wait(&handled) != 0) continue;
     const bool closed = guard.Set(160_W).error().code == ErrorCode::kUnavailable;
@@ -109,7 +109,7 @@ TEST_F(KnobGuardTest, AProgramWhoseHandlerGoesOnKeepsTheRestoredKnob) {
 }
 
 TEST_F(KnobGuardTest, AForkedChildLeavesEverythingToItsParent) {
-  const int status = StatusOf([this](KnobGuard& guard) {
+  const int status = ExitStatus([this](KnobGuard& guard) {
     const auto still_set = [this] {
       return gpu_.CurrentPowerLimit().value().requested == 150_W && !AllIsBack();
     };
@@ -128,7 +128,7 @@ TEST_F(KnobGuardTest, AForkedChildGuardsItsOwnKnobs) {
   sim::SimulatedGpu other(clock_, sim::testing::Model("V100"));
   const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, other).value();
   const KnobGuard guard_of_parent(*knob);  // Its thread is not there in the child.
-  const int status = StatusOf([](KnobGuard&) {
+  const int status = ExitStatus([](KnobGuard&) {
     ::raise(SIGTERM);
     for (;;) ::pause();
   });

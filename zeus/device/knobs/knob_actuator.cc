@@ -261,7 +261,7 @@ Result<KnobReturn> PutBackIfOurs(KnobActuator& actuator, const KnobState& before
     const bool foreign =
         present.setting && !is_present(*before.setting) && std::ranges::none_of(ours, is_present);
     if (foreign) {
-      // The persistence mode is not the concern of whoever set it.
+      // The program that made this setting does not care for the persistence mode.
       ZEUS_RETURN_IF_ERROR(actuator.PutBack({.persistence = before.persistence}));
       return KnobReturn::kNotOurs;
     }

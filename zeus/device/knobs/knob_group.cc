@@ -17,21 +17,21 @@ namespace {
 using Members = std::vector<std::unique_ptr<DeviceKnob>>;
 
 // The 3 of "gpu:3".
-std::optional<std::int64_t> NumberOf(const std::string& device) {
+std::optional<std::int64_t> DeviceNumber(const std::string& device) {
   const auto number = ParseInteger(std::string_view(device).substr(device.find(':') + 1));
   return number.ok() ? std::optional(number.value()) : std::nullopt;
 }
 
 bool Consecutive(const Members& members) {
   const auto next = [](const auto& a, const auto& b) {
-    const auto first = NumberOf(a->device().name);
-    return first && NumberOf(b->device().name) == *first + 1;
+    const auto first = DeviceNumber(a->device().name);
+    return first && DeviceNumber(b->device().name) == *first + 1;
   };
   return std::ranges::adjacent_find(members, std::not_fn(next)) == members.end();
 }
 
 // "gpu:0", "gpu:0 to gpu:3", "gpu:0, gpu:2"
-std::string DevicesOf(const Members& members) {
+std::string ListDevices(const Members& members) {
   if (members.size() > 2 && Consecutive(members)) {
     return fmt::format("{} to {}", members.front()->device().name, members.back()->device().name);
   }
@@ -57,7 +57,7 @@ Result<std::unique_ptr<KnobGroup>> KnobGroup::Of(Members members) {
 }
 
 KnobGroup::KnobGroup(Members members)
-    : members_(std::move(members)), name_(KnobName(kind(), DevicesOf(members_))) {}
+    : members_(std::move(members)), name_(KnobName(kind(), ListDevices(members_))) {}
 
 Result<std::vector<Setting>> KnobGroup::Settings(const Setting& stride) {
   ZEUS_TRY(KnobChoices common, members_.front()->Choices());

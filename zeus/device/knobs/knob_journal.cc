@@ -187,7 +187,7 @@ namespace fs = std::filesystem;
 constexpr const char* kBad = ".bad";
 
 // A holder talks to a driver, which may take seconds to wake up.
-constexpr Seconds kLockPatience{10};
+constexpr Seconds kLockTimeout{10};
 constexpr Seconds kLockRetry{0.002};
 
 // Held while it lives: closing the file releases it.
@@ -197,7 +197,7 @@ Result<std::unique_ptr<FileDescriptor>> Lock(const fs::path& folder, Clock& cloc
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   auto file = std::make_unique<FileDescriptor>(::open(path.c_str(), kFlags, kOwnerOnly));
   if (!file->valid()) return FileError(path, errno).While("journal of knobs");
-  const TimePoint deadline = clock.Now() + kLockPatience;
+  const TimePoint deadline = clock.Now() + kLockTimeout;
   while (::flock(file->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return FileError(path, errno);
     if (clock.Now() > deadline) {
@@ -228,7 +228,7 @@ bool DriverReloadedSince(const KnobEntry& entry, KnobActuator& actuator) {
 KnobJournal::KnobJournal(Clock& clock, fs::path folder, fs::path procfs)
     : clock_(clock), folder_(std::move(folder)), procfs_(std::move(procfs)) {}
 
-fs::path KnobJournal::LockFileOf(KnobKind kind, const KnobDevice& device) const {
+fs::path KnobJournal::LockFile(KnobKind kind, const KnobDevice& device) const {
   return (folder_ / KnobFileName(kind, device)).replace_extension(".lock");
 }
 
@@ -256,7 +256,7 @@ Error KnobJournal::Held(const KnobActuator& actuator, const std::optional<KnobEn
 Result<KnobState> KnobJournal::Take(KnobActuator& actuator, const Setting& first) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
   ZEUS_RETURN_IF_ERROR(RestoreIfLeft(actuator, Holders::kRespect));
-  auto alive = FileLock::TryTake(LockFileOf(actuator.kind(), actuator.device()));
+  auto alive = FileLock::TryTake(LockFile(actuator.kind(), actuator.device()));
   if (!alive.ok() && alive.error().code == ErrorCode::kUnavailable)
     return Held(actuator, std::nullopt);
   if (!alive.ok()) return std::move(alive).error().While("journal of knobs");
@@ -305,7 +305,7 @@ Status KnobJournal::Release(const KnobActuator& actuator) {
     if (held_.erase(name) == 0) return Ok();
   }
   // No process can open the file to lock it now: that needs the lock of the folder.
-  ZEUS_RETURN_IF_ERROR(Remove(LockFileOf(actuator.kind(), actuator.device())));
+  ZEUS_RETURN_IF_ERROR(Remove(LockFile(actuator.kind(), actuator.device())));
   return Remove(folder_ / name);
 }
 
@@ -387,7 +387,7 @@ KnobJournal::Standing KnobJournal::FindStanding(const KnobEntry& entry) const {
   const auto boot_id = ReadLine(procfs_ / "sys/kernel/random/boot_id");
   if (boot_id.ok() && boot_id.value() != entry.boot_id) return Standing::kOutdated;
   if (!entry.locked) return IsRunning(entry.owner, procfs_) ? Standing::kHeld : Standing::kLeft;
-  const auto held = FileLock::IsHeld(LockFileOf(entry.kind, entry.device));
+  const auto held = FileLock::IsHeld(LockFile(entry.kind, entry.device));
   return held.ok() && !held.value() ? Standing::kLeft : Standing::kHeld;
 }
 
@@ -433,7 +433,7 @@ Result<std::vector<KnobJournal::Damage>> KnobJournal::Damaged() const {
 bool KnobJournal::Knows(KnobKind kind, const KnobDevice& device) const {
   const auto text = ReadSmallFile(folder_ / KnobFileName(kind, device));
   if (text.ok() && ParseKnobEntry(text.value()).ok()) return true;
-  const auto held = FileLock::IsHeld(LockFileOf(kind, device));
+  const auto held = FileLock::IsHeld(LockFile(kind, device));
   return held.ok() && held.value();
 }
 

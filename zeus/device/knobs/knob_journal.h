@@ -122,7 +122,7 @@ class KnobJournal {
   Status Forget(const std::filesystem::path& file, Holders holders) const;
 
   Standing FindStanding(const KnobEntry& entry) const;
-  std::filesystem::path LockFileOf(KnobKind kind, const KnobDevice& device) const;
+  std::filesystem::path LockFile(KnobKind kind, const KnobDevice& device) const;
   Error Held(const KnobActuator& actuator, const std::optional<KnobEntry>& entry) const;
   Result<std::vector<std::filesystem::path>> Files() const;
 

@@ -53,7 +53,7 @@ Result<KnobJournal::Repair> PutBack(const Work& work, const KnobJournal::Record&
   return journal.PutBackLeftover(*actuator, work.holders);
 }
 
-std::optional<Outcome> OutcomeOf(KnobJournal::Repair done) {
+std::optional<Outcome> ToOutcome(KnobJournal::Repair done) {
   switch (done) {
     case KnobJournal::Repair::kNothingToDo:
       break;
@@ -77,7 +77,7 @@ std::optional<KnobRepair> Repair(const Work& work, const KnobJournal::Record& re
     repair.reason = done.error().message;
     return repair;
   }
-  const auto outcome = OutcomeOf(done.value());
+  const auto outcome = ToOutcome(done.value());
   if (!outcome) return std::nullopt;
   repair.outcome = *outcome;
   return repair;

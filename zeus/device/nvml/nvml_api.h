@@ -4,7 +4,7 @@
 
 namespace zeus::nvml {
 
-// The NVML functions we use, as a table: filled by dlsym in production (nvml_library.h), by
+// The NVML functions we use, as a table: filled by dlsym in production (nvml_session.h), by
 // captureless lambdas in tests. A null entry is a function that this driver does not have; go
 // through Call(), which answers kFunctionNotFound for it. Comments give NVML's name.
 struct NvmlApi {

@@ -44,7 +44,7 @@ inline Status ToStatus(Return code, std::string_view doing) {
 // Loads NVML and resolves its functions. Without a path: libnvidia-ml.so.1 (never the unversioned
 // name, which is a stub on machines with the CUDA toolkit), then the place where WSL keeps it.
 //
-// Versioned functions are asked for by the newest name first. The older names in nvml_library.cc
+// Versioned functions are asked for by the newest name first. The older names in nvml_session.cc
 // have the same layout in all that we read.
 //
 // kNotFound when there is no such file, kInvalidArgument when it is not a library or lacks

@@ -59,7 +59,8 @@ class CpuDiscovery {
 
  private:
   void AddPackage(int package) {
-    CpuIdentity identity{.package = package, .model = topology_.ModelOf(package), .source = "perf"};
+    CpuIdentity identity{
+        .package = package, .model = topology_.PackageModel(package), .source = "perf"};
     auto energy = OpenPerf(package, &PowerPmu::package);
     if (!energy.ok()) {
       AddAbsence("CPU energy (perf)", WhyNoPerf(energy.error()));

@@ -35,7 +35,8 @@ std::vector<Zone> ListZones(const std::filesystem::path& sysfs) {
   return zones;
 }
 
-std::optional<std::filesystem::path> MemoryOf(const Zone& package, const std::vector<Zone>& zones) {
+std::optional<std::filesystem::path> FindMemoryZone(const Zone& package,
+                                                    const std::vector<Zone>& zones) {
   for (const Zone& zone : zones) {
     const auto& path = zone.id.path;
     if (zone.name.domain == Domain::kDram && path.size() == package.id.path.size() + 1 &&
@@ -69,7 +70,7 @@ std::map<int, PowercapPackage> ScanPowercap(const std::filesystem::path& sysfs,
     if (!seen.emplace(package, topology.CountsPerDie() ? die : 0).second) continue;
     PowercapPackage& found = packages[package];
     found.package.push_back(zone.directory);
-    if (auto memory = MemoryOf(zone, zones)) found.memory.push_back(std::move(*memory));
+    if (auto memory = FindMemoryZone(zone, zones)) found.memory.push_back(std::move(*memory));
   }
   return packages;
 }

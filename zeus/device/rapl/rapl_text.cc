@@ -147,7 +147,7 @@ std::set<int> CpuTopology::Packages() const {
   return packages;
 }
 
-std::string CpuTopology::ModelOf(int package) const {
+std::string CpuTopology::PackageModel(int package) const {
   const auto model = info.model_of_package.find(package);
   return model == info.model_of_package.end() ? std::string() : model->second;
 }

@@ -66,7 +66,7 @@ struct CpuTopology {
   bool MayHaveRapl() const;
 
   std::set<int> Packages() const;
-  std::string ModelOf(int package) const;
+  std::string PackageModel(int package) const;
 };
 
 CpuTopology ReadCpuTopology(const std::filesystem::path& sysfs,

@@ -1,3 +1,9 @@
+// Time passes in regimes: stretches between two events in which demand, limit and clock are
+// constant, so power follows a known function of time (a thermal exponential, a periodic step of
+// training) and energy is its integral in closed form. AdvanceTo() goes from event to event: a knob
+// takes effect, a load ends, a temperature crosses a threshold, a fault begins. Sensors are
+// computed from the regimes when they are read: a counter from the energy at its last update, a
+// power reading from the mean over its window.
 #include "zeus/device/sim/gpu_core.h"
 
 #include <fmt/format.h>
@@ -15,7 +21,7 @@ namespace {
 constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 
 // Stored instead of a pointer, which would mean nothing in another process.
-std::uint32_t IndexOf(const GpuModel& model) {
+std::uint32_t ModelIndex(const GpuModel& model) {
   const auto models = GpuModels();
   const auto found = std::find_if(models.begin(), models.end(),
                                   [&](const GpuModel& known) { return known.id == model.id; });
@@ -23,19 +29,19 @@ std::uint32_t IndexOf(const GpuModel& model) {
   return static_cast<std::uint32_t>(found - models.begin());
 }
 
-Random StreamOf(std::uint64_t seed, unsigned index, const char* purpose) {
+Random MakeStream(std::uint64_t seed, unsigned index, const char* purpose) {
   return Random(seed).Fork(fmt::format("gpu {} {}", index, purpose));
 }
 
 }  // namespace
 
 GpuCore::GpuCore(const GpuModel& model, std::uint64_t seed, unsigned index)
-    : model_index_(IndexOf(model)),
+    : model_index_(ModelIndex(model)),
       index_(index),
       seed_(seed),
-      knob_random_(StreamOf(seed, index, "knobs")),
-      fault_random_(StreamOf(seed, index, "faults")),
-      board_(BoardSensors::Draw(model.sensors, StreamOf(seed, index, "sensors"))),
+      knob_random_(MakeStream(seed, index, "knobs")),
+      fault_random_(MakeStream(seed, index, "faults")),
+      board_(BoardSensors::Draw(model.sensors, MakeStream(seed, index, "sensors"))),
       ambient_(model.thermal.ambient),
       limit_(model.default_limit),
       history_(model.idle_power) {
@@ -63,7 +69,7 @@ std::vector<std::size_t> GpuCore::PartOffsets() {
 }
 
 std::string GpuCore::uuid() const {
-  Random random = StreamOf(seed_, index_, "uuid");
+  Random random = MakeStream(seed_, index_, "uuid");
   const std::uint64_t high = random.NextBits();
   const std::uint64_t low = random.NextBits();
   return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
@@ -317,7 +323,7 @@ Result<double> GpuCore::StepsDone(std::uint32_t id) const {
   return load->steps_done + (now_ - regime_.start) / load->step_time;
 }
 
-Result<Seconds> GpuCore::EndOf(std::uint32_t id) const {
+Result<Seconds> GpuCore::PredictEnd(std::uint32_t id) const {
   const Load* load = loads_.Find(id);
   if (load == nullptr)
     return Error{ErrorCode::kNotFound, fmt::format("no load {} on GPU {}", id, index_)};
@@ -361,7 +367,7 @@ constexpr double kLargestBatchShare = 0.8;
 
 // The catalogue records no memory use: the largest batch size nearly fills the memory, and the
 // rest follows in proportion.
-std::uint64_t MemoryOf(const Load& load, const GpuModel& model) {
+std::uint64_t MemoryInUse(const Load& load, const GpuModel& model) {
   if (load.plain()) return kContextMemory;
   if (load.engine()) return kContextMemory + load.engine_memory;
   const Workload& workload = Workloads()[static_cast<std::size_t>(load.workload)];
@@ -431,7 +437,7 @@ Celsius GpuCore::temperature() const { return regime_.thermal.TemperatureAt(now_
 MemoryUse GpuCore::memory() const {
   const GpuModel& model = this->model();
   std::uint64_t used = kDriverMemory;
-  for (const Load& load : loads_.loads()) used += MemoryOf(load, model);
+  for (const Load& load : loads_.loads()) used += MemoryInUse(load, model);
   return {.used_bytes = std::min(used, model.memory_bytes), .total_bytes = model.memory_bytes};
 }
 

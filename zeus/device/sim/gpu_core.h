@@ -98,7 +98,7 @@ class GpuCore {
   Result<double> StepsDone(std::uint32_t id) const;
   // When a load ends by itself if nothing changes, in node time; infinite if it does not. kNotFound
   // once it has.
-  Result<Seconds> EndOf(std::uint32_t id) const;
+  Result<Seconds> PredictEnd(std::uint32_t id) const;
 
   // Iterations of an inference engine (a load with engine_memory). One begins now, in place of the
   // present one if there is one, and counts as a heartbeat. kNotFound without such an engine.

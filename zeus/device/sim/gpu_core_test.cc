@@ -18,10 +18,8 @@ using namespace std::chrono_literals;
 
 using testing::Draw;
 using testing::Model;
+using testing::Settle;
 using testing::Train;
-
-// Long enough for latencies and temperatures to settle.
-void Settle(GpuCore& core) { core.AdvanceTo(core.now() + 10min); }
 
 TEST(GpuCoreTest, AnIdleGpuDrawsItsIdlePower) {
   for (const GpuModel& model : GpuModels()) {
@@ -410,18 +408,18 @@ class GpuCoreWorkTest : public ::testing::Test {
 
 TEST_F(GpuCoreWorkTest, AComputationEndsByItselfWhenItIsDone) {
   const std::uint32_t id = core.AttachLoad(Computation()).value();
-  EXPECT_NEAR(core.EndOf(id).value().count(), 1.0, 1e-9);
+  EXPECT_NEAR(core.PredictEnd(id).value().count(), 1.0, 1e-9);
   core.AdvanceTo(999ms);
-  EXPECT_TRUE(core.EndOf(id).ok());
+  EXPECT_TRUE(core.PredictEnd(id).ok());
   core.AdvanceTo(10s);
-  EXPECT_EQ(core.EndOf(id).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(core.PredictEnd(id).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(core.exact_power() < 51_W, true);
 }
 
 TEST_F(GpuCoreWorkTest, OnlyTheArithmeticTakesLongerAtALowerClock) {
   Lock(705_MHz);  // Half of the highest.
   const std::uint32_t id = core.AttachLoad(Computation()).value();
-  EXPECT_NEAR(core.EndOf(id).value().count(), 0.1 + 2 * 0.9, 1e-9);
+  EXPECT_NEAR(core.PredictEnd(id).value().count(), 0.1 + 2 * 0.9, 1e-9);
 }
 
 TEST_F(GpuCoreWorkTest, AClockThatChangesMeanwhileMovesTheEnd) {
@@ -429,10 +427,10 @@ TEST_F(GpuCoreWorkTest, AClockThatChangesMeanwhileMovesTheEnd) {
   core.AdvanceTo(250ms);
   Lock(705_MHz);
   // Three quarters of the work are left, at 1.9 s for all of it.
-  EXPECT_NEAR(core.EndOf(id).value().count(), 0.25 + 0.75 * 1.9, 1e-9);
+  EXPECT_NEAR(core.PredictEnd(id).value().count(), 0.25 + 0.75 * 1.9, 1e-9);
   core.AdvanceTo(1s);
   Lock(1410_MHz);
-  EXPECT_NEAR(core.EndOf(id).value().count(), 1 + (0.75 - 0.75 / 1.9), 1e-9);
+  EXPECT_NEAR(core.PredictEnd(id).value().count(), 1 + (0.75 - 0.75 / 1.9), 1e-9);
 }
 
 TEST_F(GpuCoreWorkTest, TheEnergyOfAComputationIsItsPowerTimesItsTime) {

@@ -18,10 +18,8 @@ using namespace std::chrono_literals;
 
 using testing::Draw;
 using testing::Model;
+using testing::Settle;
 using testing::Train;
-
-// Long enough for latencies and temperatures to settle.
-void Settle(GpuCore& core) { core.AdvanceTo(core.now() + 10min); }
 
 // Every model, workload and recorded batch size, at the lowest, a middle and the highest limit.
 TEST(GpuCoreWorkloadTest, AWarmGpuDoesWhatTheCatalogueSays) {

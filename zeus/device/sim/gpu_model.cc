@@ -32,7 +32,7 @@ constexpr SensorSpec Sensors(Seconds update, Seconds window, bool average, bool 
 }
 
 // Steady state at the default limit is 60 to 75 °C in a well-cooled server.
-constexpr ThermalSpec CoolingOf(double kelvin_per_watt) {
+constexpr ThermalSpec MakeCooling(double kelvin_per_watt) {
   return {.ambient = 27_degC,
           .kelvin_per_watt = kelvin_per_watt,
           .time_constant = 30s,
@@ -55,7 +55,7 @@ constexpr std::array kModels = {
              .peak_operations = 18.7e12,
              .memory_bandwidth = 732e9,
              .sensors = Sensors(20ms, 10ms, false, false, std::nullopt),
-             .thermal = CoolingOf(0.17),
+             .thermal = MakeCooling(0.17),
              .source = "NVIDIA Tesla P100 PCIe product brief PB-08248-001"},
     GpuModel{.id = "V100",
              .name = "Tesla V100-PCIE-32GB",
@@ -70,7 +70,7 @@ constexpr std::array kModels = {
              .peak_operations = 112e12,
              .memory_bandwidth = 900e9,
              .sensors = Sensors(20ms, 10ms, false, false, 20ms),
-             .thermal = CoolingOf(0.17),
+             .thermal = MakeCooling(0.17),
              .source = "NVIDIA Tesla V100 PCIe product brief PB-08744-001"},
     GpuModel{.id = "RTX6000",
              .name = "Quadro RTX 6000",
@@ -85,7 +85,7 @@ constexpr std::array kModels = {
              .peak_operations = 130.5e12,
              .memory_bandwidth = 672e9,
              .sensors = Sensors(100ms, 100ms, false, false, 100ms),
-             .thermal = CoolingOf(0.19),
+             .thermal = MakeCooling(0.19),
              .source = "NVIDIA Quadro RTX 6000 data sheet"},
     GpuModel{.id = "A40",
              .name = "NVIDIA A40",
@@ -100,7 +100,7 @@ constexpr std::array kModels = {
              .peak_operations = 149.7e12,
              .memory_bandwidth = 696e9,
              .sensors = Sensors(100ms, 100ms, true, false, 100ms),
-             .thermal = CoolingOf(0.15),
+             .thermal = MakeCooling(0.15),
              .source = "NVIDIA A40 product brief PB-10242-001"},
     GpuModel{.id = "A100",
              .name = "NVIDIA A100-SXM4-40GB",
@@ -115,7 +115,7 @@ constexpr std::array kModels = {
              .peak_operations = 312e12,
              .memory_bandwidth = 1555e9,
              .sensors = Sensors(100ms, 25ms, false, false, 100ms),
-             .thermal = CoolingOf(0.1),
+             .thermal = MakeCooling(0.1),
              .source = "NVIDIA A100 Tensor Core GPU data sheet"},
     GpuModel{.id = "H100",
              .name = "NVIDIA H100 80GB HBM3",
@@ -130,7 +130,7 @@ constexpr std::array kModels = {
              .peak_operations = 989e12,
              .memory_bandwidth = 3350e9,
              .sensors = Sensors(100ms, 25ms, true, true, 100ms),
-             .thermal = CoolingOf(0.06),
+             .thermal = MakeCooling(0.06),
              .source = "NVIDIA H100 Tensor Core GPU data sheet (SXM5)"},
     GpuModel{.id = "L40S",
              .name = "NVIDIA L40S",
@@ -145,7 +145,7 @@ constexpr std::array kModels = {
              .peak_operations = 362e12,
              .memory_bandwidth = 864e9,
              .sensors = Sensors(100ms, 100ms, true, false, 100ms),
-             .thermal = CoolingOf(0.12),
+             .thermal = MakeCooling(0.12),
              .source = "NVIDIA L40S product brief PB-11509-001"},
 };
 

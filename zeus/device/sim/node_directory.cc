@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kPrefix = "zeus-sim-";
 constexpr const char* kBootIdFile = "/proc/sys/kernel/random/boot_id";
 
-// Everybody may look, only the owner may change.
+// All users may read, only the owner may write.
 constexpr mode_t kMode = 0644;
 
 Result<NodeMemory> MapFile(const FileDescriptor& file, std::size_t size, Access access) {
@@ -40,7 +40,7 @@ FileDescriptor OpenFile(const std::filesystem::path& path, Access access) {
 }
 
 // Whether the open file is the one that bears the name now.
-bool IsNameOf(const std::filesystem::path& path, const FileDescriptor& file) {
+bool IsFileStillNamed(const std::filesystem::path& path, const FileDescriptor& file) {
   struct stat opened {};
   struct stat named {};
   return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
@@ -82,7 +82,7 @@ Result<NodeDirectory> NodeDirectory::FromEnvironment(Clock& clock) {
   return NodeDirectory(given ? directory : "/dev/shm", std::move(boot_id), clock);
 }
 
-std::filesystem::path NodeDirectory::FileOf(std::string_view name) const {
+std::filesystem::path NodeDirectory::NodeFile(std::string_view name) const {
   return directory_ / fmt::format("{}{}", kPrefix, name);
 }
 
@@ -103,8 +103,8 @@ Result<SharedNode> NodeDirectory::Create(std::string_view name, const NodeSpec& 
       FormatNode(memory.address(), spec, clock_->Now().time_since_epoch().count(), boot_id_));
   // link(2) refuses a name that is taken.
   const std::string self = fmt::format("/proc/self/fd/{}", file.get());
-  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, FileOf(name).c_str(), AT_SYMLINK_FOLLOW) != 0)
-    return errno == EEXIST ? NameTaken(name) : FileError(FileOf(name), errno);
+  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, NodeFile(name).c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return errno == EEXIST ? NameTaken(name) : FileError(NodeFile(name), errno);
   return SharedNode(std::string(name), std::move(memory), Access::kWrite, *clock_);
 }
 
@@ -132,7 +132,7 @@ Error NodeDirectory::NoSuchNode(std::string_view name) const {
 }
 
 Result<NodeMemory> NodeDirectory::Map(std::string_view name, Access access) const {
-  const auto path = FileOf(name);
+  const auto path = NodeFile(name);
   const FileDescriptor file = OpenFile(path, access);
   if (!file.valid()) return FileError(path, errno);
   return MapNode(file, access);
@@ -165,7 +165,7 @@ Result<SharedNode> NodeDirectory::Open(std::string_view name, Access access) con
 
 Status NodeDirectory::Remove(std::string_view name) const {
   ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
-  const auto path = FileOf(name);
+  const auto path = NodeFile(name);
   const FileDescriptor file = OpenFile(path, Access::kWrite);
   if (!file.valid()) {
     // A name that is not a regular file (a link, say) has no processes to notify.
@@ -176,17 +176,17 @@ Status NodeDirectory::Remove(std::string_view name) const {
   // process dies. So the name cannot pass to a new node between the check and unlink(2).
   while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
   }
-  if (!IsNameOf(path, file)) return NoSuchNode(name);
+  if (!IsFileStillNamed(path, file)) return NoSuchNode(name);
   if (auto memory = MapNode(file, Access::kWrite); memory.ok())
     SharedNode(std::string(name), std::move(memory).value(), Access::kWrite, *clock_).MarkStopped();
   return Unlink(name);
 }
 
 Status NodeDirectory::Unlink(std::string_view name) const {
-  if (::unlink(FileOf(name).c_str()) == 0) return Ok();
+  if (::unlink(NodeFile(name).c_str()) == 0) return Ok();
   if (errno == ENOENT) return NoSuchNode(name);
   if (errno == EACCES || errno == EPERM) return NotYours(name, "stop");
-  return FileError(FileOf(name), errno).While("stop simulated node");
+  return FileError(NodeFile(name), errno).While("stop simulated node");
 }
 
 std::vector<NodeDirectory::Entry> NodeDirectory::List() const {

@@ -49,7 +49,7 @@ class NodeDirectory {
   // Every file that bears a node's name, in alphabetical order.
   std::vector<Entry> List() const;
 
-  std::filesystem::path FileOf(std::string_view name) const;
+  std::filesystem::path NodeFile(std::string_view name) const;
 
  private:
   Error NameTaken(std::string_view name) const;

@@ -27,7 +27,7 @@ class NodeDirectoryTest : public ::testing::Test {
 
   // Replaces bytes of a node's file.
   void Overwrite(const char* name, std::size_t offset, const std::string& bytes) {
-    std::fstream file(nodes_.FileOf(name), std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(nodes_.NodeFile(name), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(offset));
     file << bytes;
   }
@@ -128,7 +128,7 @@ TEST_F(NodeDirectoryTest, EverybodyMayLookOnlyTheOwnerMayChange) {
   ASSERT_TRUE(nodes_.Create("a", Spec("V100")).ok());
 
   struct stat status {};
-  ASSERT_EQ(::stat(nodes_.FileOf("a").c_str(), &status), 0);
+  ASSERT_EQ(::stat(nodes_.NodeFile("a").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0644U);
 }
 
@@ -156,17 +156,17 @@ TEST_F(NodeDirectoryTest, ANodeOfAnotherBuildSaysSo) {
 
 TEST_F(NodeDirectoryTest, ATruncatedFileIsAnError) {
   ASSERT_TRUE(nodes_.Create("a", Spec("2xV100")).ok());
-  const auto full = std::filesystem::file_size(nodes_.FileOf("a"));
+  const auto full = std::filesystem::file_size(nodes_.NodeFile("a"));
   for (const std::uintmax_t size :
        {full - 1, full / 2, std::uintmax_t{200}, std::uintmax_t{7}, std::uintmax_t{0}}) {
-    std::filesystem::resize_file(nodes_.FileOf("a"), size);
+    std::filesystem::resize_file(nodes_.NodeFile("a"), size);
     EXPECT_THAT(OpenError("a").message, HasSubstr("damaged")) << size;
   }
 }
 
 TEST_F(NodeDirectoryTest, AnyDamageToTheHeaderIsAnErrorOrHarmless) {
   ASSERT_TRUE(nodes_.Create("a", Spec("2xV100")).ok());
-  std::ifstream original(nodes_.FileOf("a"), std::ios::binary);
+  std::ifstream original(nodes_.NodeFile("a"), std::ios::binary);
   std::string bytes(sizeof(NodeHeader), '\0');
   original.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   for (std::size_t i = 0; i < sizeof(NodeHeader); ++i) {
@@ -183,7 +183,7 @@ TEST_F(NodeDirectoryTest, AnyDamageToTheHeaderIsAnErrorOrHarmless) {
 
 TEST_F(NodeDirectoryTest, DamageToAGpuIsAnErrorOfThatGpu) {
   ASSERT_TRUE(nodes_.Create("a", Spec("2xV100")).ok());
-  const auto size = std::filesystem::file_size(nodes_.FileOf("a"));
+  const auto size = std::filesystem::file_size(nodes_.NodeFile("a"));
   Overwrite("a", size - sizeof(CoreSlot), std::string(sizeof(CoreSlot), '\xa5'));
 
   auto node = nodes_.Open("a", Access::kRead);
@@ -195,7 +195,7 @@ TEST_F(NodeDirectoryTest, DamageToAGpuIsAnErrorOfThatGpu) {
 TEST_F(NodeDirectoryTest, FilesThatAreNoNodesAreErrors) {
   directory_.AddFile("zeus-sim-text", "hello, world: this is no node, whatever its name says. " +
                                           std::string(5000, 'x'));
-  std::filesystem::create_directory(nodes_.FileOf("folder"));
+  std::filesystem::create_directory(nodes_.NodeFile("folder"));
   directory_.AddLink("zeus-sim-link", "/etc/passwd");
 
   EXPECT_THAT(OpenError("text").message, HasSubstr("not a simulated node"));

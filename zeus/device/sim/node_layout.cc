@@ -59,10 +59,7 @@ Group SplitGroup(std::string_view part) {
 
 Result<std::vector<const GpuModel*>> ParseGpuList(std::string_view text) {
   std::vector<const GpuModel*> gpus;
-  std::string_view rest = text;
-  while (true) {
-    const auto comma = rest.find(',');
-    const std::string_view part = Trim(rest.substr(0, comma));
+  for (const std::string_view part : SplitAtCommas(text)) {
     const Group group = SplitGroup(part);
     const auto count = ParseUnsigned(group.count);
     if (!count.ok() || count.value() == 0)
@@ -73,9 +70,8 @@ Result<std::vector<const GpuModel*>> ParseGpuList(std::string_view text) {
       return BadList(text, part, fmt::format("a node holds at most {} GPUs", kMaxGpusPerNode));
     }
     gpus.insert(gpus.end(), count.value(), model.value());
-    if (comma == std::string_view::npos) return gpus;
-    rest.remove_prefix(comma + 1);
   }
+  return gpus;
 }
 
 std::string FormatGpuList(const std::vector<const GpuModel*>& gpus) {
@@ -147,8 +143,8 @@ Status CoreSlot::Format(const GpuCore& core) {
 
 bool CoreSlot::LoadCopy(const Copy& copy, Words& words) {
   Checksum checksum;
-  // Acquire, and release in Store(): whoever sees a word of a newer state also sees the sequence
-  // that preceded it, without fences that thread sanitizers do not understand.
+  // Acquire, and release in Store(): a reader that sees a word of a newer state also sees the
+  // sequence that preceded it, without fences that thread sanitizers do not understand.
   for (std::size_t i = 0; i < kWords; ++i) {
     words[i] = copy.words[i].load(std::memory_order_acquire);
     checksum.Add(words[i]);
@@ -264,8 +260,9 @@ void AddModel(Hash& hash, const GpuModel& model) {
 
 void AddInference(Hash& hash, const InferenceConstants& constants) {
   hash.AddAll(constants.memory_efficiency, constants.arithmetic_efficiency, constants.per_sequence,
-              constants.per_exchange, constants.static_power, constants.per_byte,
-              constants.per_operation, constants.per_sequence_energy, constants.per_routed);
+              constants.per_exchange, constants.per_routed, constants.static_power,
+              constants.per_byte, constants.per_operation, constants.per_sequence_energy,
+              constants.per_routed_energy, constants.small_kernels);
 }
 
 void AddWorkload(Hash& hash, const Workload& workload) {

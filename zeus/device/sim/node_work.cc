@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 // These are intervals of real time.
 constexpr Seconds kHeartbeat = 100ms;
-constexpr Seconds kLookAgain = 5ms;  // A change of a knob moves the end of the work.
+constexpr Seconds kLongestSleep = 5ms;  // A change of a knob moves the end of the work.
 constexpr Seconds kShortestSleep = 1us;
 constexpr Seconds kLongestWait = 1h;
 
@@ -124,7 +124,7 @@ Result<Seconds> NodeWork::RemainingOn(const Attachment& gpu) const {
   const Seconds now = node_.Now();
   ZEUS_TRY(const auto view, node_.Read(gpu.index, now));
   if (!endless()) {
-    const auto end = view.core.EndOf(gpu.load);
+    const auto end = view.core.PredictEnd(gpu.load);
     return end.ok() ? end.value() - now : Seconds(0);
   }
   ZEUS_TRY(const double done, view.core.StepsDone(gpu.load));
@@ -139,7 +139,7 @@ Result<bool> NodeWork::WaitFor(Seconds longest) {
     if (remaining <= Seconds(0)) return true;
     const TimePoint now = clock_.Now();
     if (now >= deadline) return false;
-    const Seconds sleep = std::clamp(remaining / node_.time_scale(), kShortestSleep, kLookAgain);
+    const Seconds sleep = std::clamp(remaining / node_.time_scale(), kShortestSleep, kLongestSleep);
     clock_.SleepUntil(std::min(deadline, now + sleep));
   }
 }

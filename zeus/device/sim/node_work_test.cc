@@ -32,7 +32,7 @@ class NodeWorkTest : public ::testing::Test {
   }
   Watts Power(unsigned gpu) { return node_.Read(gpu, node_.Now()).value().core.exact_power(); }
   Watts Idle() { return node_.Read(0, node_.Now()).value().core.model().idle_power; }
-  Seconds TimeOf(const std::function<void()>& body) {
+  Seconds SimulatedTime(const std::function<void()>& body) {
     const Seconds begin = node_.Now();
     body();
     return node_.Now() - begin;
@@ -59,44 +59,47 @@ class NodeWorkTest : public ::testing::Test {
 };
 
 TEST_F(NodeWorkTest, SoManyStepsEndByThemselves) {
-  const Seconds one = TimeOf([&] { ASSERT_TRUE(Attach({0}, Steps(1))->Wait().ok()); });
+  const Seconds one = SimulatedTime([&] { ASSERT_TRUE(Attach({0}, Steps(1))->Wait().ok()); });
   const auto work = Attach({0}, Steps(5));
-  const Seconds five = TimeOf([&] { ASSERT_TRUE(work->Wait().ok()); });
+  const Seconds five = SimulatedTime([&] { ASSERT_TRUE(work->Wait().ok()); });
   EXPECT_GT(one, 10ms);
   EXPECT_NEAR(five / one, 5, 0.01);
   EXPECT_LT(Power(0), Idle() + 10_W);
 }
 
 TEST_F(NodeWorkTest, TheSlowestGpuIsWaitedFor) {
-  const Seconds fast = TimeOf([&] { ASSERT_TRUE(Attach({0, 1}, Steps(4))->Wait().ok()); });
+  const Seconds fast = SimulatedTime([&] { ASSERT_TRUE(Attach({0, 1}, Steps(4))->Wait().ok()); });
   Limit(1, 120_W);
-  const Seconds slow = TimeOf([&] { ASSERT_TRUE(Attach({1}, Steps(4))->Wait().ok()); });
+  const Seconds slow = SimulatedTime([&] { ASSERT_TRUE(Attach({1}, Steps(4))->Wait().ok()); });
   ASSERT_GT(slow, 1.1 * fast);
-  EXPECT_NEAR(TimeOf([&] { ASSERT_TRUE(Attach({0, 1}, Steps(4))->Wait().ok()); }) / slow, 1, 0.01);
+  EXPECT_NEAR(SimulatedTime([&] {
+                ASSERT_TRUE(Attach({0, 1}, Steps(4))->Wait().ok());
+              }) / slow,
+              1, 0.01);
 }
 
 TEST_F(NodeWorkTest, ALimitThatChangesMeanwhileMovesTheEnd) {
-  const Seconds fast = TimeOf([&] { ASSERT_TRUE(Attach({0}, Steps(100))->Wait().ok()); });
+  const Seconds fast = SimulatedTime([&] { ASSERT_TRUE(Attach({0}, Steps(100))->Wait().ok()); });
   const auto work = Attach({0}, Steps(100));
   clock_.Advance(fast / node_.time_scale() / 2);
   Limit(0, 120_W);
-  EXPECT_GT(TimeOf([&] { ASSERT_TRUE(work->Wait().ok()); }), 0.55 * fast);
+  EXPECT_GT(SimulatedTime([&] { ASSERT_TRUE(work->Wait().ok()); }), 0.55 * fast);
 }
 
 TEST_F(NodeWorkTest, WaitingMayBeCutShort) {
   const auto work = Attach({0}, Steps(1000));
-  const Seconds waited = TimeOf([&] { EXPECT_FALSE(work->WaitFor(50ms).value()); });
+  const Seconds waited = SimulatedTime([&] { EXPECT_FALSE(work->WaitFor(50ms).value()); });
   EXPECT_NEAR(waited.count(), 0.5, 1e-6);  // Real time: ten times as much of the node's.
 }
 
 TEST_F(NodeWorkTest, AnEndlessLoadGoesOnBetweenRunsAndLivesByHeartbeats) {
   const auto work = Attach({0, 1}, Endless());
   ASSERT_TRUE(work->Begin(3).ok());
-  const Seconds three = TimeOf([&] { ASSERT_TRUE(work->Wait().ok()); });
+  const Seconds three = SimulatedTime([&] { ASSERT_TRUE(work->Wait().ok()); });
   EXPECT_GT(Power(0), Idle() + 50_W);
   clock_.Advance(2s);  // Less than the timeout.
   ASSERT_TRUE(work->Begin(3).ok());
-  EXPECT_NEAR(TimeOf([&] { ASSERT_TRUE(work->Wait().ok()); }) / three, 1, 0.01);
+  EXPECT_NEAR(SimulatedTime([&] { ASSERT_TRUE(work->Wait().ok()); }) / three, 1, 0.01);
 }
 
 TEST_F(NodeWorkTest, ALoadThatEndedWhileTheProcessWasStoppedIsTakenUpAgain) {
@@ -113,7 +116,7 @@ TEST_F(NodeWorkTest, ADrawOfSomeSecondsIsWaitedFor) {
   load.demand = 200_W;
   load.duration = 3s;
   const auto work = Attach({0}, load);
-  EXPECT_NEAR(TimeOf([&] { ASSERT_TRUE(work->Wait().ok()); }).count(), 3, 1e-3);
+  EXPECT_NEAR(SimulatedTime([&] { ASSERT_TRUE(work->Wait().ok()); }).count(), 3, 1e-3);
 }
 
 TEST_F(NodeWorkTest, DestructionTakesTheLoadAway) {

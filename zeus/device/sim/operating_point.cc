@@ -1,3 +1,8 @@
+// The catalogue has a fit for each workload on each recorded GPU: the time of a step and the power
+// at full clock as functions of the batch size, and how dynamic power falls with the clock.
+// Predict() finds the highest clock at which the average power keeps to the limit, by inverting
+// that function, and derives time and power from it. Models that were not recorded are scaled from
+// the recorded one that is nearest to them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +43,7 @@ struct Scale {
   double power = 1.0;  // Ratio of the power above idle.
 };
 
-Scale ScaleOf(const GpuModel& model, const Origin& origin) {
+Scale MakeScale(const GpuModel& model, const Origin& origin) {
   if (!origin.derived_from) return {};
   const auto models = GpuModels();
   const GpuModel& recorded = *std::ranges::find(models, *origin.derived_from, &GpuModel::id);
@@ -151,7 +156,8 @@ Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, 
   ZEUS_RETURN_IF_ERROR(CheckKnobs(model, knobs));
   ZEUS_TRY(const Origin* const origin, FindOrigin(model));
   const OperatingFit& fit = workload.fits->operating.at(static_cast<std::size_t>(origin->recorded));
-  const FullClock full = AtFullClock(fit, ScaleOf(model, *origin), static_cast<double>(batch_size));
+  const FullClock full =
+      AtFullClock(fit, MakeScale(model, *origin), static_cast<double>(batch_size));
 
   const double lowest = model.graphics_clock.min / model.graphics_clock.max;
   const double cap = knobs.clock_cap ? *knobs.clock_cap / model.graphics_clock.max : 1.0;

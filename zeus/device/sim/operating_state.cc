@@ -1,3 +1,6 @@
+// Operate() answers what the GPU does until the next event: it collects what all loads want at full
+// clock, finds the clock that limits, locked clocks and heat allow, and splits time and power among
+// the loads at that clock.
 #include "zeus/device/sim/operating_state.h"
 
 #include <algorithm>
@@ -83,8 +86,8 @@ Watts ReachableLimit(const GpuModel& model, Watts limit, const Wish& wish) {
   return std::max(limit, model.idle_power);
 }
 
-StepProfile ProfileOf(const LoadTable& loads, const Wish& wish, Watts mean,
-                      const PowerRange& between) {
+StepProfile MakeStepProfile(const LoadTable& loads, const Wish& wish, Watts mean,
+                            const PowerRange& between) {
   const Load* lead = loads.first_workload();
   if (lead == nullptr) return ConstantProfile(mean);
   return TwoLevelProfile(mean, between, lead->step_time, wish.computing);
@@ -118,7 +121,7 @@ OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraint
   const double intensity = (mean - idle) / (model.default_limit - idle);
   const PowerRange between{.min = std::min(mean, idle + wish.plain), .max = limit};
   return {
-      .profile = ProfileOf(loads, wish, mean, between),
+      .profile = MakeStepProfile(loads, wish, mean, between),
       .graphics_clock = clock,
       .utilization = {.compute = wish.computing,
                       .memory = std::clamp(kMemoryUtilizationAtFullPower * intensity, 0.0, 1.0)},

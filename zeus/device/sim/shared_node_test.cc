@@ -169,8 +169,8 @@ TEST_F(SharedNodeTest, WithoutAHeartbeatTheLoadEndsWhateverBecameOfThePid) {
 
 TEST_F(SharedNodeTest, ADamagedGpuSaysHowToRemoveTheNode) {
   const SharedNode node = Start("V100");
-  const auto size = std::filesystem::file_size(nodes_.FileOf("test"));
-  std::fstream file(nodes_.FileOf("test"), std::ios::in | std::ios::out | std::ios::binary);
+  const auto size = std::filesystem::file_size(nodes_.NodeFile("test"));
+  std::fstream file(nodes_.NodeFile("test"), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<std::streamoff>(size - sizeof(CoreSlot)));
   file << std::string(sizeof(CoreSlot), '\xa5');
   file.close();

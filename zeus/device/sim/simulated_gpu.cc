@@ -191,7 +191,7 @@ Result<double> SimulatedGpu::StepsDone(std::uint32_t id) {
 
 Result<Seconds> SimulatedGpu::TimeLeft(std::uint32_t id) {
   return WithCore([id](GpuCore& core) -> Result<Seconds> {
-    ZEUS_TRY(const Seconds end, core.EndOf(id));
+    ZEUS_TRY(const Seconds end, core.PredictEnd(id));
     return end - core.now();
   });
 }

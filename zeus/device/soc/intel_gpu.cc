@@ -122,7 +122,7 @@ std::optional<Card> ReadCard(const std::filesystem::path& card) {
 }
 
 // The directory of the whole card: with several tiles each has one of its own ("i915_gt0").
-std::filesystem::path HwmonOf(const Card& card) {
+std::filesystem::path FindCardHwmon(const Card& card) {
   for (const auto& hwmon : ListEntries(card.device / "hwmon", "hwmon")) {
     const auto name = ReadLine(hwmon / "name");
     if (name.ok() && (name.value() == "i915" || name.value() == "xe")) return hwmon;
@@ -149,7 +149,7 @@ void AddCard(Card card, unsigned first_index, Findings& findings) {
   };
   if (card.identity.pci_address.empty())
     return absent(card.device.string() + "/uevent: no PCI_SLOT_NAME");
-  const auto hwmon = HwmonOf(card);
+  const auto hwmon = FindCardHwmon(card);
   const auto energy = FirstExisting(hwmon, {"energy1_input", "energy2_input"});
   if (hwmon.empty() || energy.empty()) {
     return absent(

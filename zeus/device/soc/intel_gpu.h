@@ -13,8 +13,8 @@
 namespace zeus::soc {
 
 // A discrete Intel GPU through the hwmon attributes of the i915 or xe driver: an energy counter, a
-// power limit and, with newer kernels, a temperature. The drivers have no power reading; whoever
-// wants power takes the growth of energy over time. Thread-safe.
+// power limit and, with newer kernels, a temperature. The drivers have no power reading:
+// power is the growth of energy over time. Thread-safe.
 class IntelHwmonGpu final : public Gpu {
  public:
   struct Parts {

@@ -182,7 +182,7 @@ const PowerSensor* Find(const Sensors& sensors, GraceSensor sensor, int socket) 
   return found == sensors.end() ? nullptr : &found->second;
 }
 
-std::unique_ptr<MeasuredRail> MemoryOf(const Sensors& sensors, int socket) {
+std::unique_ptr<MeasuredRail> FindMemoryRail(const Sensors& sensors, int socket) {
   const PowerSensor* grace = Find(sensors, GraceSensor::kGrace, socket);
   const PowerSensor* cpu = Find(sensors, GraceSensor::kCpu, socket);
   const PowerSensor* sysio = Find(sensors, GraceSensor::kSysIo, socket);
@@ -243,7 +243,7 @@ void FindGrace(const Surroundings& surroundings, Findings& findings) {
   for (const auto& [name, sensor] : sensors) {
     if (name.sensor == GraceSensor::kCpu) {
       findings.cpus.push_back(
-          std::make_unique<GraceCpu>(name.socket, sensor, MemoryOf(sensors, name.socket)));
+          std::make_unique<GraceCpu>(name.socket, sensor, FindMemoryRail(sensors, name.socket)));
     }
     if (name.sensor == GraceSensor::kModule) {
       findings.rails.push_back(std::make_unique<MeasuredRail>(

@@ -1,3 +1,8 @@
+// Meter and board have different clocks, delays and rates, so single readings cannot be compared.
+// Stretches of steady load can: the meter's log is shifted to where it correlates best with the
+// load, both instruments are averaged over each stretch between two switches, and a line is fitted
+// through the pairs of means. Both coordinates have errors, so each pair counts by its variance in
+// both directions; where pairs scatter more than their errors say, all errors grow to match.
 #include "zeus/monitor/calibration/gain_fit.h"
 
 #include <fmt/chrono.h>
@@ -198,7 +203,7 @@ struct Line {
   double r_squared = 0;
 };
 
-double WeightOf(const Plateau& plateau, double gain) {
+double PlateauWeight(const Plateau& plateau, double gain) {
   return 1 / (plateau.reported_variance + gain * gain * plateau.meter_variance +
               kFinestPower * kFinestPower);
 }
@@ -207,14 +212,14 @@ Line Describe(const std::vector<Plateau>& plateaus, Line line, const LeastSquare
   double weights = 0;
   double mean = 0;
   for (const Plateau& plateau : plateaus) {
-    weights += WeightOf(plateau, line.gain);
-    mean += WeightOf(plateau, line.gain) * plateau.reported;
+    weights += PlateauWeight(plateau, line.gain);
+    mean += PlateauWeight(plateau, line.gain) * plateau.reported;
   }
   mean /= weights;
   double rest = 0;
   double total = 0;
   for (const Plateau& plateau : plateaus) {
-    const double weight = WeightOf(plateau, line.gain);
+    const double weight = PlateauWeight(plateau, line.gain);
     rest += weight * std::pow(plateau.reported - line.gain * plateau.meter - line.offset, 2);
     total += weight * std::pow(plateau.reported - mean, 2);
   }
@@ -235,7 +240,7 @@ Line FitLine(const std::vector<Plateau>& plateaus) {
   for (int round = 0; round < kRounds; ++round) {
     equations = {};
     for (const Plateau& plateau : plateaus)
-      equations.Add({plateau.meter, 1}, plateau.reported, WeightOf(plateau, line.gain));
+      equations.Add({plateau.meter, 1}, plateau.reported, PlateauWeight(plateau, line.gain));
     const auto solution = equations.Solve();
     if (!solution) return line;
     line.gain = (*solution)[0];

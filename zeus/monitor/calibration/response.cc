@@ -1,3 +1,10 @@
+// The load is switched on and off at known moments. A sensor with delay d and averaging window w
+// would show, at t, the busy share of [t - d - w, t - d]; the model of a reading is a slow drift
+// plus the step between idle and busy times that share. For a given lag (d, w) drift and step are
+// linear least squares, so the fit is a search over the lag alone: every combination of a coarse
+// grid, then a compass search from the best one. Readings that contradict the rest wholly are
+// dropped and the search is repeated. Sigmas come from the readings whose window saw a switch,
+// since only they know the lag.
 #include "zeus/monitor/calibration/response.h"
 
 #include <fmt/format.h>

@@ -23,7 +23,7 @@
 namespace zeus::activity {
 namespace {
 
-constexpr Seconds kLockPatience{1};
+constexpr Seconds kLockTimeout{1};
 constexpr Seconds kLockRetry{0.001};
 constexpr int kAttempts = 10;  // To open the file while other processes replace it.
 
@@ -152,7 +152,7 @@ Status ActivityFile::CheckOwner() const {
 }
 
 Result<ActivityFile::Lock> ActivityFile::Acquire(Clock& clock) {
-  const TimePoint deadline = clock.Now() + kLockPatience;
+  const TimePoint deadline = clock.Now() + kLockTimeout;
   while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return FileError(path_, errno);
     if (clock.Now() > deadline) return Unusable(path_, "is held by a process that does not go on");

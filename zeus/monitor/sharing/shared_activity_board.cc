@@ -1,3 +1,9 @@
+// Each process has a slot with a ring of events: "from time t on I use device k with weight w".
+// Writers never wait: an event is reserved, written and published by atomic counters. Readers
+// follow the rings of all other slots (SlotFollower); one that was overtaken by a fast writer
+// starts again from the slot's present weights. A process also publishes a sign of life, up to
+// which it has announced everything. What all processes have announced is settled and handed to the
+// monitor in the order of time, so every process splits a joule by the same weights.
 #include "zeus/monitor/sharing/shared_activity_board.h"
 
 #include <fmt/format.h>
@@ -119,7 +125,7 @@ TimePoint SlotFollower::KnownUntil(TimePoint now) const {
   const bool uses_ours =
       std::any_of(weights_.begin(), weights_.end(), [](double weight) { return weight > 0; });
   const TimePoint sign = std::min(now, LastSign());
-  return uses_ours ? sign : std::max(sign, now - kPatience);
+  return uses_ours ? sign : std::max(sign, now - kNewsTimeout);
 }
 
 void SlotFollower::TakeUntil(TimePoint horizon, std::vector<News>& settled) {
@@ -165,7 +171,7 @@ void Vacate(activity::Layout& layout, std::size_t index) {
 }
 
 // The number of a key, which it gets if it has none. kKeys when there is no room.
-std::size_t NumberOf(const std::string& wanted, activity::Header& header) {
+std::size_t FindOrAddDevice(const std::string& wanted, activity::Header& header) {
   std::size_t key = 0;
   while (key < header.key_count && header.keys[key].text.data() != wanted) ++key;
   if (key == header.key_count && key < kKeys) {
@@ -343,7 +349,7 @@ Status SharedActivityBoard::RegisterKeys(TimePoint now) {
   device_of_key_.fill(SlotFollower::kNotOurs);
   key_of_device_.clear();
   for (const std::string& wanted : device_keys_) {
-    const std::size_t key = NumberOf(wanted, layout.header);
+    const std::size_t key = FindOrAddDevice(wanted, layout.header);
     if (key == kKeys)
       return Error{ErrorCode::kUnavailable,
                    fmt::format("processes of this user measure {} devices already", kKeys)};

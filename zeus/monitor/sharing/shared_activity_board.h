@@ -23,7 +23,7 @@ namespace zeus::activity {
 inline constexpr Seconds kSilence{3};
 
 // News of a process that uses nothing are awaited for this long: several visits of its recorder.
-inline constexpr Seconds kPatience{0.25};
+inline constexpr Seconds kNewsTimeout{0.25};
 
 // Follows the slot of another process, as far as it concerns devices that this process sees too.
 // One thread.
@@ -126,7 +126,7 @@ class ScopedActivityGroup {
 //
 // Poll(now) also promises the others that everything before `now` was announced. What it returns
 // ends where the promises of all processes with devices of ours reach, and kMargin before `now`.
-// A process that does not come is awaited for activity::kPatience if it uses nothing, and for
+// A process that does not come is awaited for activity::kNewsTimeout if it uses nothing, and for
 // activity::kSilence if it does: then it was gone since its last sign. What arrives even later
 // counts from the moment up to which everything had been told.
 //

@@ -160,7 +160,7 @@ TEST_F(SharedActivityBoardTest, AnIdleProcessIsAwaitedForAWhile) {
   idle->Announce(At(1.25), 0, 0);
 
   reader->Poll(At(2));
-  EXPECT_EQ(reader->known_until(), At(2) - activity::kPatience);
+  EXPECT_EQ(reader->known_until(), At(2) - activity::kNewsTimeout);
 }
 
 TEST_F(SharedActivityBoardTest, AProcessThatWakesUpIsThereAgain) {
@@ -201,7 +201,7 @@ TEST_F(SharedActivityBoardTest, WhoLostItsSlotWhileStoppedGetsAnother) {
   stopped->Announce(At(0), 0, 1);
   clock_.Advance(Seconds(10));
   const auto heir = Open({"GPU-b", "GPU-a"});  // Alone, so it also renumbers the keys.
-  stopped->Announce(At(10), 0, 3);             // Nobody hears it, but it is not forgotten.
+  stopped->Announce(At(10), 0, 3);             // No process reads it, but it is not forgotten.
   heir->Announce(At(10), 1, 1);
 
   EXPECT_THAT(stopped->Poll(At(10)), IsEmpty());

@@ -50,4 +50,9 @@ Result<Watts> ScriptedMeter::Power() {
   return Watts::FromMilli(std::floor(mean.ToMilli()));
 }
 
+void RecordUntil(Clock& clock, EnergyMonitor& monitor, TimePoint time) {
+  for (TimePoint next = monitor.Step(); next <= time; next = monitor.Step()) clock.SleepUntil(next);
+  clock.SleepUntil(time);
+}
+
 }  // namespace zeus::testing

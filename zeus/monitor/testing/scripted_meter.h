@@ -7,6 +7,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/device/energy_meter.h"
+#include "zeus/monitor/energy_monitor.h"
 
 namespace zeus::testing {
 
@@ -52,5 +53,8 @@ class ScriptedMeter final : public EnergyMeter {
   std::vector<Level> levels_;
   std::optional<Error> failure_;
 };
+
+// Records until `time`: steps when the monitor wants to, as its thread would.
+void RecordUntil(Clock& clock, EnergyMonitor& monitor, TimePoint time);
 
 }  // namespace zeus::testing

@@ -1,3 +1,10 @@
+// The number of epochs f(b), in logarithms, has a Gaussian process over log2 b as its prior: a mean
+// that rises away from the default batch size, plus a smooth deviation (a Matérn covariance). Each
+// batch size that was run is one piece of evidence: the mean of the runs that reached the target,
+// or, where none did, the longest run that was stopped, which would have needed somewhat more. The
+// posterior, by a Cholesky factor of the evidence's covariance, gives each batch size a mean and a
+// variance, also those that were never run. Costs of epochs are believed separately, because they
+// are measured almost exactly.
 #include "zeus/optimizer/batch_size/epoch_belief.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The belief about an arm is the conjugate posterior of a normal mean: the precisions of prior and
+// samples add up, with the variance of the samples taken as that of the costs. Predict() draws once
+// from each belief and takes the arm with the least draw; arms with too few samples to have a
+// variance are tried first. Samples are kept in units of the epoch cost, so a sample from one GPU
+// model counts on another.
 #include "zeus/optimizer/batch_size/gaussian_thompson.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// For each candidate the gain of one more run is an integral: over what the run could show about
+// the candidate's cost, of the amount by which the leader's cost would then be beaten. The cost
+// after the run is lognormal, for which this integral has a closed form (that of an option's
+// price). It is multiplied by the number of recurrences that are still expected and reduced by the
+// extra cost of the run, which may be cut short by early stopping. The candidate of greatest
+// positive value is explored.
 #include "zeus/optimizer/batch_size/knowledge_gradient.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A job begins with pruning (PruningExplorer): batch sizes are run from the default downwards and
+// upwards, and those that do not converge are dropped, in `pruning_rounds` rounds, so that each of
+// the others has as many samples. Then Thompson sampling chooses among them. In both stages a run
+// is stopped at beta times the least cost of a recurrence so far; a stopped run is a sample with
+// the cost at which it was stopped.
 #include "zeus/optimizer/batch_size/zeus_policy.h"
 
 #include <algorithm>

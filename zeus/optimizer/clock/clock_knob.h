@@ -8,7 +8,7 @@
 
 namespace zeus {
 
-// The locked graphics clock of the GPUs of one engine, as whoever drives a ClockGovernor turns it.
+// The locked graphics clock of the GPUs of one engine, as the driver of a ClockGovernor turns it.
 // One owner.
 class ClockKnob {
  public:

@@ -1,3 +1,10 @@
+// The file has three parts. Learning feeds windows of about two seconds to the EngineModel and
+// adjusts the share of each target against which predictions are held: down by a step with each
+// request that was late because of the governor, up by a fraction of a step with each other one.
+// Prediction goes through the clocks and asks the model whether every request in flight, and one
+// that would come now, is served within its share. Decision takes the lowest clock that does so,
+// but not below the one of least energy, for which a sweep downwards measures one clock after the
+// other while the load is calm; the clock rises at once and falls by steps.
 #include "zeus/optimizer/clock/governor.h"
 
 #include <fmt/format.h>

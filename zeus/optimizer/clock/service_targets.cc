@@ -69,13 +69,8 @@ std::string TimeWithUnit(Seconds time) {
 
 Result<ServiceTargets> ParseServiceTargets(std::string_view text) {
   ServiceTargets targets;
-  std::string_view rest = text;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    ZEUS_RETURN_IF_ERROR(ReadPart(Trim(rest.substr(0, comma)), targets));
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
-  }
+  for (const std::string_view part : SplitAtCommas(text))
+    ZEUS_RETURN_IF_ERROR(ReadPart(part, targets));
   if (!targets.ttft && !targets.tpot)
     return InvalidArgument(
         fmt::format("service targets {} name neither ttft nor tpot: {}", Quote(text), kExpected));

@@ -1,3 +1,9 @@
+// Where changes of the clock are limited, a stage is a sequence of runs. ChooseRuns() is a dynamic
+// programme over instructions and clocks: the least energy of the first n instructions if the last
+// of them ends a run at clock c that is long enough to end there. Time beyond what the relaxed
+// durations allow has a price so high that it is used only where nothing else fits. SlowRunsDown()
+// then lowers whole runs to their next clock, those first that save most, while the iteration meets
+// its deadline.
 #include "zeus/optimizer/pipeline/clock_runs.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Points that another one beats in time and in effective energy are dropped; the lower convex hull
+// of the rest, or samples of a fitted exponential, are the breakpoints of the cost. Times become
+// whole ticks and slopes whole multiples of a unit, which is so large that the steepest slopes of
+// all computations together stay below 2^60 and else as small as possible. After this rounding
+// everything is exact.
 #include "zeus/optimizer/pipeline/convex_cost.h"
 
 #include <fmt/format.h>

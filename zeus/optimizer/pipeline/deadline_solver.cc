@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "zeus/optimizer/pipeline/convex_cost.h"
-#include "zeus/optimizer/pipeline/deadline/cost_scaling.h"
+#include "zeus/optimizer/pipeline/cost_scaling.h"
 
 namespace zeus::pipeline::internal {
 

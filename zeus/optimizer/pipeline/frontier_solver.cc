@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "zeus/optimizer/pipeline/frontier/frontier_sweep.h"
+#include "zeus/optimizer/pipeline/frontier_sweep.h"
 
 namespace zeus::pipeline {
 namespace {

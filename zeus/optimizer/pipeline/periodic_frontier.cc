@@ -1,3 +1,8 @@
+// The steady state of a pipeline repeats with every microbatch. Pipelines with 4 and with 5 times
+// as many microbatches as stages are solved whole. If their frontiers have equally many points,
+// point i of the long pipeline lies on the line through points i of both, in time (whole ticks) and
+// in energy. The same rule must give the frontier at half of the microbatches exactly as it is
+// solved there; otherwise it is not used.
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// SearchPlan() starts from the relaxed optimum, in which a computation may last any time. Rounding
+// every duration down to a measured point keeps the deadline and wastes some slack. A greedy pass
+// gives the slack to the computations that save most per second of it. Then random exchanges make
+// one to three computations faster and pass the slack that this frees to others, as long as energy
+// falls. Since measured times are not those of the hull, the relaxation is solved again for
+// slightly other times until the plan just meets the deadline.
 #include "zeus/optimizer/pipeline/point_choice.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Normal equations of a linear model without a constant: each interval between two updates of the
+// sensor is one equation, the times that it spent in each state are its coefficients, and the
+// powers are the unknowns. Only sums are kept, so an interval costs as much as the number of states
+// squared. States that were never seen, or always together, get an infinite sigma instead of a
+// number.
 #include "zeus/optimizer/pipeline/power_attribution.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The search is a state machine: Ready, then for each setting Warmup and Profiling, then
+// Confirming, then Done. It moves at steps of the job (OnStepBegin) or at moments (Poll). A slice
+// ends when its rule says so, or earlier, once time and energy of a step are known precisely
+// enough. After the last slice the search waits until the sensors have shown how it ended,
+// exchanges profiles between ranks, and sets the choice of the first rank everywhere. Every error
+// leads to Fail(), which restores the knob.
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 
 #include <fmt/format.h>
@@ -27,7 +33,7 @@ constexpr std::int64_t kFirstCheck = 4;
 constexpr Seconds kConfirmingTime = 1s;
 
 // A setting may be changed by others at any time; asking the driver takes up to a millisecond.
-constexpr Seconds kLookInterval = 1s;
+constexpr Seconds kSettingCheckInterval = 1s;
 
 // How often a setting is tried that is not in force all the time.
 constexpr int kTries = 2;
@@ -66,7 +72,7 @@ Status Check(const SliceRule& rule) {
   return Ok();
 }
 
-bool HasUnitOf(KnobKind kind, const Setting& setting) {
+bool HasTheUnit(KnobKind kind, const Setting& setting) {
   return setting.index() == SettingOf(kind, 0).index();
 }
 
@@ -182,11 +188,11 @@ Result<std::vector<Setting>> PowerLimitOptimizer::SettingsToTry(const Setting& p
   std::vector<Setting> settings = options_.settings;
   const KnobKind kind = parts_.knob.kind();
   for (const Setting& setting : settings)
-    if (!HasUnitOf(kind, setting) || !(ToNumber(setting) > 0) || std::isinf(ToNumber(setting)))
+    if (!HasTheUnit(kind, setting) || !(ToNumber(setting) > 0) || std::isinf(ToNumber(setting)))
       return Error{ErrorCode::kInvalidArgument,
                    ToText(setting) + " is no setting of the " + parts_.knob.name()};
   const Setting stride = options_.stride.value_or(DefaultStride(kind));
-  if (!HasUnitOf(kind, stride) || !(ToNumber(stride) > 0))
+  if (!HasTheUnit(kind, stride) || !(ToNumber(stride) > 0))
     return Error{ErrorCode::kInvalidArgument, "a stride of " + ToText(stride) + " for the " +
                                                   parts_.knob.name() + " leads nowhere"};
   auto offered = parts_.knob.Settings(stride);
@@ -234,8 +240,8 @@ void PowerLimitOptimizer::CompleteStep() {
     ++profiling->steps;
     profiling->time += time;
     builder_.record(profiling->current).AddStep(time);
-    if (profiling->measuring && parts_.clock.Now() >= next_look_)
-      LookWhetherInForce(profiling->current);
+    if (profiling->measuring && parts_.clock.Now() >= next_setting_check_)
+      CheckWhetherInForce(profiling->current);
   }
   if (auto* confirming = std::get_if<Confirming>(&state_)) confirming->time += time;
 }
@@ -312,15 +318,15 @@ Status PowerLimitOptimizer::TryAgainOrLeaveOut(std::size_t setting) {
   return TryNext();
 }
 
-void PowerLimitOptimizer::LookWhetherInForce(std::size_t setting) {
+void PowerLimitOptimizer::CheckWhetherInForce(std::size_t setting) {
   const Status in_force = parts_.knob.CheckInForce(builder_.setting(setting));
   if (!in_force.ok() && !disturbed_) disturbed_ = in_force.error();
-  next_look_ = parts_.clock.Now() + kLookInterval;
+  next_setting_check_ = parts_.clock.Now() + kSettingCheckInterval;
 }
 
 // All ranks must ask.
 Result<bool> PowerLimitOptimizer::WasInForce(std::size_t setting) {
-  LookWhetherInForce(setting);
+  CheckWhetherInForce(setting);
   std::vector<double> anywhere{disturbed_ ? 1.0 : 0.0};
   ZEUS_RETURN_IF_ERROR(ranks_.Max(anywhere));
   return anywhere[0] == 0.0;
@@ -380,8 +386,8 @@ TimePoint PowerLimitOptimizer::Poll() {
   const Seconds passed = polled_ ? Seconds(now - *polled_) : Seconds(0);
   polled_ = now;
   const auto* profiling = std::get_if<Profiling>(&state_);
-  if (profiling != nullptr && profiling->measuring && now >= next_look_)
-    LookWhetherInForce(profiling->current);
+  if (profiling != nullptr && profiling->measuring && now >= next_setting_check_)
+    CheckWhetherInForce(profiling->current);
   Status moved = Ok();
   if (observed()) {
     PassTime(passed);
@@ -404,8 +410,9 @@ TimePoint PowerLimitOptimizer::NextPoll() const {
   const TimePoint now = parts_.clock.Now();
   if (std::holds_alternative<Confirming>(state_)) return now + kObservePeriod;
   const auto* profiling = std::get_if<Profiling>(&state_);
-  const TimePoint next_look =
-      profiling != nullptr && profiling->measuring ? next_look_ : now + kLookInterval;
+  const TimePoint next_look = profiling != nullptr && profiling->measuring
+                                  ? next_setting_check_
+                                  : now + kSettingCheckInterval;
   if (!observed()) return next_look;
   const SliceRule& rule = options_.rule;
   if (const auto* warmup = std::get_if<Warmup>(&state_))
@@ -454,7 +461,7 @@ Status PowerLimitOptimizer::UpdateProfile() {
 
 Status PowerLimitOptimizer::BeginSlice(std::size_t setting) {
   disturbed_.reset();
-  LookWhetherInForce(setting);
+  CheckWhetherInForce(setting);
   ZEUS_RETURN_IF_ERROR(ranks_.Together(parts_.meter.Begin(ToText(builder_.setting(setting)))));
   slice_begin_ = parts_.clock.Now();
   std::get<Profiling>(state_).measuring = true;
@@ -620,11 +627,11 @@ std::vector<PowerLimitOptimizer::MeasuredSlice> PowerLimitOptimizer::Slices() co
 }
 
 std::optional<std::size_t> PowerLimitOptimizer::original() const {
-  return original_ ? builder_.PositionOf(*original_) : std::nullopt;
+  return original_ ? builder_.FindPosition(*original_) : std::nullopt;
 }
 
 std::optional<std::size_t> PowerLimitOptimizer::best() const {
-  return best_ && done_ ? builder_.PositionOf(*best_) : std::nullopt;
+  return best_ && done_ ? builder_.FindPosition(*best_) : std::nullopt;
 }
 
 std::optional<Setting> PowerLimitOptimizer::trying() const {
@@ -637,7 +644,7 @@ std::optional<Setting> PowerLimitOptimizer::trying() const {
 std::vector<std::int64_t> PowerLimitOptimizer::StepsAtPoints() const {
   std::vector<std::int64_t> at_points(profile().points.size());
   const auto count = [&](std::size_t setting, std::int64_t steps) {
-    if (const auto position = builder_.PositionOf(setting)) at_points[*position] += steps;
+    if (const auto position = builder_.FindPosition(setting)) at_points[*position] += steps;
   };
   for (std::size_t i = 0; i < steps_at_.size(); ++i) count(i, steps_at_[i]);
   const auto before = std::accumulate(steps_at_.begin(), steps_at_.end(), std::int64_t{0});

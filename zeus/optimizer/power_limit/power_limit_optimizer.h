@@ -183,7 +183,7 @@ class PowerLimitOptimizer {
   Result<bool> Turn(std::size_t setting);
   Status TryAgainOrLeaveOut(std::size_t setting);
   void LeaveOut(std::size_t setting, std::string reason);
-  void LookWhetherInForce(std::size_t setting);
+  void CheckWhetherInForce(std::size_t setting);
   Result<bool> WasInForce(std::size_t setting);
   Status BeginSlice(std::size_t setting);
   Status EndSlice();
@@ -227,7 +227,7 @@ class PowerLimitOptimizer {
   std::optional<std::size_t> best_;
   std::vector<std::int64_t> steps_at_;  // Begun before it was done.
   std::optional<Error> disturbed_;      // Why the slice under way is useless on this rank.
-  TimePoint next_look_{};               // When to check whether the setting is in force.
+  TimePoint next_setting_check_{};      // When to check whether the setting is in force.
   int tries_ = 0;                       // Tries of the present visit.
   std::vector<LeftOut> left_out_;
   std::optional<Error> trouble_;

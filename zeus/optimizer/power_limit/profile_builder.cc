@@ -1,3 +1,8 @@
+// A setting has a record of slices on this rank: steps, time, energy, and the scatter of step
+// times. A point of the profile combines the records of all ranks: energies are added, the time of
+// a step is that of the slowest rank. Its sigma has two parts: the error of the measurements, and
+// the scatter of steps, which is pooled over all settings because a slice may hold only two of
+// them.
 #include "zeus/optimizer/power_limit/profile_builder.h"
 
 #include <algorithm>
@@ -42,7 +47,7 @@ std::optional<std::size_t> ProfileBuilder::Find(const Setting& setting) const {
   return static_cast<std::size_t>(found - records_.begin());
 }
 
-std::optional<std::size_t> ProfileBuilder::PositionOf(std::size_t setting) const {
+std::optional<std::size_t> ProfileBuilder::FindPosition(std::size_t setting) const {
   const auto found =
       std::ranges::find(profile_.points, records_[setting].setting(), &ProfilePoint::setting);
   if (found == profile_.points.end()) return std::nullopt;

@@ -43,7 +43,7 @@ class ProfileBuilder {
   const Profile& profile() const { return profile_; }
   void Complete() { profile_.complete = true; }
   // Returns the position of a setting in the profile; nullopt if it was left out.
-  std::optional<std::size_t> PositionOf(std::size_t setting) const;
+  std::optional<std::size_t> FindPosition(std::size_t setting) const;
 
   // Returns the relative standard deviation of the energy per step in the present slice; infinite
   // if it is unknown. `open` is the part of the slice that is still being measured. All ranks must

@@ -1,3 +1,8 @@
+// Each group is replayed alone, as discrete events on a virtual clock: a submission begins a run
+// with the batch size that the policy chooses then, and the policy learns of it when the run is
+// over. Runs that overlap therefore do not know of each other's results, as on a real cluster.
+// Groups are spread over threads, the largest first, and summed in a fixed order afterwards, so the
+// totals do not depend on the number of threads.
 #include "zeus/replay/cluster/cluster_replay.h"
 
 #include <fmt/format.h>
@@ -189,7 +194,7 @@ Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
     const ClusterGroup& submitted = trace.groups[group];
     results[group * contenders + contender] =
         ReplayGroup(jobs[job_of[group]], options.contenders[contender],
-                    GroupSeed(submitted.id, options.replay), trace.JobsOf(submitted));
+                    GroupSeed(submitted.id, options.replay), trace.GroupJobs(submitted));
     if (options.jobs_done) options.jobs_done(static_cast<std::int64_t>(submitted.job_count));
   });
   std::vector<WorkloadTotals> totals;

@@ -56,7 +56,7 @@ ClusterStatistics Describe(const ClusterTrace& trace) {
   std::int64_t overlapping = 0;
   for (const ClusterGroup& group : trace.groups) {
     sizes.push_back(static_cast<double>(group.job_count));
-    overlapping += CountOverlapping(trace.JobsOf(group));
+    overlapping += CountOverlapping(trace.GroupJobs(group));
     WorkloadShare& share = statistics.workloads[group.workload];
     ++share.groups;
     share.jobs += static_cast<std::int64_t>(group.job_count);
@@ -108,7 +108,9 @@ std::string ToText(const ClusterStatistics& statistics) {
 
 namespace {
 
-double UnfinishedOf(const ClusterTotals& totals) { return static_cast<double>(totals.unfinished); }
+double UnfinishedJobs(const ClusterTotals& totals) {
+  return static_cast<double>(totals.unfinished);
+}
 
 struct Amount {
   std::string_view name;
@@ -121,7 +123,7 @@ constexpr Amount kCounts[] = {
     {"retries", [](const ClusterTotals& totals) { return static_cast<double>(totals.retries); }},
     {"concurrent_runs",
      [](const ClusterTotals& totals) { return static_cast<double>(totals.concurrent); }},
-    {"unfinished_jobs", UnfinishedOf},
+    {"unfinished_jobs", UnfinishedJobs},
 };
 constexpr Amount kAmounts[] = {
     {"energy_joules", [](const ClusterTotals& totals) { return totals.usage.energy.value(); }},
@@ -218,7 +220,7 @@ std::vector<report::Cell> TableRow(const RowSubject& subject, const ClusterFigur
   for (const char* const figure : {"time_vs_default", "cost_vs_oracle"})
     row.push_back(FigureCell(source, figure, 3));
   row.push_back(FigureCell(source, "regret", 1));
-  row.push_back(NumberCell(source.Of(UnfinishedOf).mean, 0));
+  row.push_back(NumberCell(source.Of(UnfinishedJobs).mean, 0));
   return row;
 }
 
@@ -289,9 +291,9 @@ std::string Shortfall(const ClusterComparison& comparison, std::size_t contender
   const auto usual = static_cast<std::size_t>(std::ranges::find(comparison.contenders, "default") -
                                               comparison.contenders.begin());
   const ClusterFigureSource own(comparison, contender, std::nullopt);
-  const double unfinished = own.Of(UnfinishedOf).mean;
+  const double unfinished = own.Of(UnfinishedJobs).mean;
   const double unfinished_usual =
-      ClusterFigureSource(comparison, usual, std::nullopt).Of(UnfinishedOf).mean;
+      ClusterFigureSource(comparison, usual, std::nullopt).Of(UnfinishedJobs).mean;
   if (unfinished == 0 && unfinished_usual == 0) return "";
   return fmt::format(
       ", {} {:.0f} of {:.0f} jobs with {} and {:.0f} with default did not reach the target",
@@ -402,7 +404,7 @@ constexpr std::array kFigures = {
                   }},
 };
 
-ContenderTotals TotalsOf(const ReplayJob& job, const ClusterTotals& totals) {
+ContenderTotals ComputeTotals(const ReplayJob& job, const ClusterTotals& totals) {
   const Joules oracle = job.OracleCost();
   return {.totals = totals,
           .oracle_cost = totals.ratios * oracle,
@@ -417,7 +419,7 @@ ContenderTotals Collect(const ClusterComparison& comparison,
   ContenderTotals sum;
   for (std::size_t i = 0; i < replay.size(); ++i) {
     if (workload && i != *workload) continue;
-    const ContenderTotals part = TotalsOf(comparison.jobs[i], replay[i].contenders[contender]);
+    const ContenderTotals part = ComputeTotals(comparison.jobs[i], replay[i].contenders[contender]);
     sum.totals += part.totals;
     sum.oracle_cost += part.oracle_cost;
     sum.regret += part.regret;

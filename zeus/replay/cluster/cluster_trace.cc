@@ -51,7 +51,7 @@ ClusterTrace ClusterTraceBuilder::Finish() && {
   ClusterTrace trace{.groups = std::move(groups_), .jobs = std::move(jobs_)};
   for (std::size_t i = 0; i < trace.groups.size(); ++i)
     if (unsorted_[i])
-      std::ranges::stable_sort(trace.JobsOf(trace.groups[i]), {}, &ClusterJob::start);
+      std::ranges::stable_sort(trace.GroupJobs(trace.groups[i]), {}, &ClusterJob::start);
   std::erase_if(trace.groups, [](const ClusterGroup& group) { return group.job_count == 0; });
   return trace;
 }
@@ -145,7 +145,7 @@ Status WriteGroupTrace(const ClusterTrace& trace,
   for (const ClusterGroup& group : trace.groups) {
     ZEUS_TRY(const WorkloadKey* const workload, FindWorkload(group.workload));
     const std::string id = CsvField(group.id);
-    for (const ClusterJob& job : trace.JobsOf(group))
+    for (const ClusterJob& job : trace.GroupJobs(group))
       fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), id,
                      job.start.count(), job.end.count(), workload->dataset, job.runtime_ratio);
     ZEUS_RETURN_IF_ERROR(write(text));

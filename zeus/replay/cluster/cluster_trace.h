@@ -38,10 +38,10 @@ struct ClusterTrace {
   std::vector<ClusterGroup> groups{};
   std::vector<ClusterJob> jobs{};  // Grouped; within a group ordered by start.
 
-  std::span<const ClusterJob> JobsOf(const ClusterGroup& group) const {
+  std::span<const ClusterJob> GroupJobs(const ClusterGroup& group) const {
     return std::span(jobs).subspan(group.first_job, group.job_count);
   }
-  std::span<ClusterJob> JobsOf(const ClusterGroup& group) {
+  std::span<ClusterJob> GroupJobs(const ClusterGroup& group) {
     return std::span(jobs).subspan(group.first_job, group.job_count);
   }
 };

@@ -50,11 +50,11 @@ TEST_F(GroupTraceTest, GroupsMayBeMixedInTheFile) {
       "a,4,6,neumf,3\n");
   ASSERT_TRUE(trace.ok());
   ASSERT_EQ(trace.value().groups.size(), 2U);
-  const auto jobs = trace.value().JobsOf(trace.value().groups[0]);
+  const auto jobs = trace.value().GroupJobs(trace.value().groups[0]);
   EXPECT_EQ(trace.value().groups[0].id, "b");
   ASSERT_EQ(jobs.size(), 2U);
   EXPECT_EQ(jobs[1].runtime_ratio, 2);
-  EXPECT_EQ(trace.value().JobsOf(trace.value().groups[1])[1].runtime_ratio, 3);
+  EXPECT_EQ(trace.value().GroupJobs(trace.value().groups[1])[1].runtime_ratio, 3);
   EXPECT_TRUE(problems_.empty());
 }
 

@@ -1,3 +1,8 @@
+// Sizes of groups follow a Pareto distribution, mean run times of groups a lognormal one, and run
+// times of a group's jobs another around their mean. Jobs of a group follow one another after
+// pauses, but for a share that begins while the job before still runs. A group that would not fit
+// into the period is compressed, so its jobs overlap more. Every group has a random stream of its
+// own, derived from the seed.
 #include "zeus/replay/cluster/generator.h"
 
 #include <fmt/format.h>

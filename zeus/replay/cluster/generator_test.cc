@@ -27,7 +27,7 @@ TEST(GeneratorTest, HasTheJobsAndGroupsAskedFor) {
     EXPECT_EQ(trace.groups.size(), static_cast<std::size_t>(groups));
     for (const ClusterGroup& group : trace.groups) {
       EXPECT_GE(group.job_count, 1U);
-      EXPECT_TRUE(std::ranges::is_sorted(trace.JobsOf(group), {}, &ClusterJob::start));
+      EXPECT_TRUE(std::ranges::is_sorted(trace.GroupJobs(group), {}, &ClusterJob::start));
     }
   }
 }
@@ -76,7 +76,7 @@ TEST(GeneratorTest, EveryWorkloadHasGroupsAndRatiosAverageToOne) {
     double jobs = 0;
     for (const ClusterGroup& group : trace.groups) {
       if (group.workload != workload) continue;
-      for (const ClusterJob& job : trace.JobsOf(group)) sum += job.runtime_ratio;
+      for (const ClusterJob& job : trace.GroupJobs(group)) sum += job.runtime_ratio;
       jobs += static_cast<double>(group.job_count);
     }
     ASSERT_GT(jobs, 0) << workload;
@@ -91,7 +91,7 @@ double ShareOfOverlaps(double overlap) {
   double overlapping = 0;
   for (const ClusterGroup& group : trace.groups) {
     Seconds latest{};
-    for (const ClusterJob& job : trace.JobsOf(group)) {
+    for (const ClusterJob& job : trace.GroupJobs(group)) {
       overlapping += job.start < latest ? 1 : 0;
       latest = std::max(latest, job.end);
     }

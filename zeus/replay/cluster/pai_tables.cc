@@ -45,12 +45,8 @@ Result<std::vector<std::string>> ReadPaiHeader(const std::filesystem::path& fold
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return table.published;
   ZEUS_TRY(const std::string line, ReadLine(path));
-  std::vector<std::string> columns;
-  for (std::size_t start = 0; start <= line.size();) {
-    const std::size_t comma = std::min(line.find(',', start), line.size());
-    columns.emplace_back(Trim(std::string_view(line).substr(start, comma - start)));
-    start = comma + 1;
-  }
+  const std::vector<std::string_view> names = SplitAtCommas(line);
+  std::vector<std::string> columns(names.begin(), names.end());
   for (const std::string& column : table.required)
     if (std::ranges::count(columns, column) != 1)
       return Error{ErrorCode::kInvalidArgument,

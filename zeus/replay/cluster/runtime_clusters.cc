@@ -1,3 +1,7 @@
+// In one dimension, the clusters of an optimal partition are intervals of the sorted values. So the
+// best partition of the first n values into k + 1 clusters is the best over where the last one
+// starts, and that place never moves back as n grows: divide and conquer over n needs O(n log n)
+// per cluster. Prefix sums give the cost of any interval at once.
 #include "zeus/replay/cluster/runtime_clusters.h"
 
 #include <algorithm>
@@ -117,7 +121,7 @@ std::vector<std::size_t> KMeans(std::span<const double> values, std::size_t clus
 void AssignWorkloads(ClusterTrace& trace, std::span<const std::string> workloads) {
   std::vector<double> runtimes;
   for (const ClusterGroup& group : trace.groups)
-    runtimes.push_back(MeanRuntime(trace.JobsOf(group)));
+    runtimes.push_back(MeanRuntime(trace.GroupJobs(group)));
   const std::vector<std::size_t> clusters = KMeans(runtimes, workloads.size());
   std::vector<double> sums(workloads.size());
   std::vector<double> jobs(workloads.size());
@@ -130,7 +134,7 @@ void AssignWorkloads(ClusterTrace& trace, std::span<const std::string> workloads
     trace.groups[i].workload = workloads[clusters[i]];
     const double mean = sums[clusters[i]] / jobs[clusters[i]];
     // Jobs without any duration all get the same ratio.
-    for (ClusterJob& job : trace.JobsOf(trace.groups[i]))
+    for (ClusterJob& job : trace.GroupJobs(trace.groups[i]))
       job.runtime_ratio = mean > 0 ? (job.end - job.start).count() / mean : 1.0;
   }
 }

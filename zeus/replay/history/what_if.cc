@@ -249,7 +249,8 @@ Result<WhatIfAnswer> Answer(const RunHistory& history, const WhatIfQuestion& que
       .recorded_recurrences = measured.recurrences,
       .recorded = {.time = measured.time,
                    .energy = measured.energy,
-                   .cost = ZeusCostOf(eta, measured.max_power, measured.energy, measured.time)},
+                   .cost =
+                       ComputeZeusCost(eta, measured.max_power, measured.energy, measured.time)},
       .recurrences = question.recurrences > 0 ? question.recurrences : measured.recurrences};
   DescribeMeasured(measured, answer);
   ZEUS_TRY(const Scenario scenario, MakeScenario(measured, question, eta, answer));
@@ -303,7 +304,7 @@ struct AnswerUnits {
   ColumnUnit time;
 };
 
-AnswerUnits UnitsOf(const WhatIfAnswer& answer) {
+AnswerUnits ChooseUnits(const WhatIfAnswer& answer) {
   double energy = std::max(answer.recorded.energy.value(), answer.recorded.cost.value());
   double time = answer.recorded.time.count();
   for (const WhatIfOutcome& outcome : answer.outcomes) {
@@ -321,7 +322,7 @@ Json ToJson(const Estimate& estimate) {
 }
 
 // "12.3 ± 0.4 (11.9 to 13.0)"
-report::Cell CellOf(const Estimate& estimate, double unit) {
+report::Cell EstimateCell(const Estimate& estimate, double unit) {
   std::string text = FixedWithSigma(estimate.mean / unit, estimate.deviation / unit, 3);
   if (estimate.low != estimate.high)
     text += fmt::format(" ({:.3f} to {:.3f})", estimate.low / unit, estimate.high / unit);
@@ -349,7 +350,7 @@ void AddFailures(const WhatIfAnswer& answer, report::Report& report) {
 }
 
 report::Table OutcomeTable(const WhatIfAnswer& answer) {
-  const auto [energy, time] = UnitsOf(answer);
+  const auto [energy, time] = ChooseUnits(answer);
   report::Table table{
       .id = "table-what-if",
       .title = "What it would take",
@@ -366,18 +367,18 @@ report::Table OutcomeTable(const WhatIfAnswer& answer) {
                         Number(answer.recorded.cost.value() / energy.size, 3),
                         {}});
   for (const WhatIfOutcome& outcome : answer.outcomes)
-    table.rows.push_back({{.text = outcome.contender + (Reaches(outcome) ? "" : " (fails)")},
-                          Number(static_cast<double>(answer.recurrences), 0),
-                          CellOf(outcome.energy, energy.size),
-                          CellOf(outcome.time, time.size),
-                          CellOf(outcome.cost, energy.size),
-                          {.text = fmt::format("{:.0f} %", 100 * outcome.reached.mean),
-                           .value = outcome.reached.mean}});
+    table.rows.push_back(
+        {{.text = outcome.contender + (Reaches(outcome) ? "" : " (fails)")},
+         Number(static_cast<double>(answer.recurrences), 0),
+         EstimateCell(outcome.energy, energy.size),
+         EstimateCell(outcome.time, time.size),
+         EstimateCell(outcome.cost, energy.size),
+         {.text = PercentText(outcome.reached.mean, 0), .value = outcome.reached.mean}});
   return table;
 }
 
 report::Figure OutcomeFigure(const WhatIfAnswer& answer) {
-  const AnswerUnits units = UnitsOf(answer);
+  const AnswerUnits units = ChooseUnits(answer);
   report::Panel energy{
       .title = "energy",
       .y = {.title = fmt::format("energy ({})", units.energy.name), .from_zero = true}};

@@ -21,7 +21,7 @@ namespace zeus::testing {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr Seconds kPatience = 30s;
+constexpr Seconds kAnswerTimeout = 30s;
 
 // The newest of /usr/lib/postgresql/<version>/bin, where Debian has it.
 Result<std::filesystem::path> Programs() {
@@ -112,7 +112,7 @@ Status PostgresServer::Launch() {
                  "max_connections=200"},
                 folder_);
   SystemClock clock;
-  const TimePoint deadline = clock.Now() + kPatience;
+  const TimePoint deadline = clock.Now() + kAnswerTimeout;
   while (PQping(Url("postgres").c_str()) != PQPING_OK) {
     if (clock.Now() > deadline || ::waitpid(server_, nullptr, WNOHANG) != 0)
       return Failed("postgres", folder_);

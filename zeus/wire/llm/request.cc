@@ -39,7 +39,7 @@ constexpr std::array kRoutes{
     Route{"/reranking", Dialect::kEmbeddings},
 };
 
-std::string_view PathOf(std::string_view target) {
+std::string_view TargetPath(std::string_view target) {
   std::string_view path = target.substr(0, target.find_first_of("?#"));
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return path;
@@ -297,7 +297,7 @@ std::optional<RequestFacts> InspectRequest(std::string_view method, std::string_
                                            std::string_view content_type, std::string_view body) {
   if (method != "POST" || LowerCase(Trim(content_type)).starts_with("multipart/"))
     return std::nullopt;
-  const std::string_view path = PathOf(target);
+  const std::string_view path = TargetPath(target);
   const std::optional<Dialect> dialect = DialectOfPath(path);
   if (!dialect) return std::nullopt;
   std::optional<RequestFacts> facts = RequestReader(*dialect).Read(body);

@@ -79,7 +79,7 @@ def get_gpus(ensure_homogeneous: bool = False) -> GPUs:
     """
     try:
         gpus = view(GPUs)
-    except ZeusGPUInvalidArgError as failure:  # Of the environment.
+    except ZeusGPUInvalidArgError as failure:  # The value comes from the environment.
         raise ZeusGPUInitError(failure.message) from failure
     if not gpus.gpus:
         why = reasons(find_devices(), "GPU") or "none was found"

@@ -285,7 +285,7 @@ class BatchSizeOptimizer(Callback):
 
     @property
     def recurrence(self) -> int | None:
-        """Of the job, from 0; retries belong to the same. None before the trial begins."""
+        """The number of the job's recurrence, from 0; retries belong to the same. None before the trial begins."""
         return self._run.recurrence if self._run.trial else None
 
     @property
@@ -309,7 +309,7 @@ class BatchSizeOptimizer(Callback):
 
     @property
     def trial_number(self) -> int:
-        """Of the job's trials, which one this run is; 0 before it begins."""
+        """The number of this run among the job's trials; 0 before it begins."""
         return self._run.trial
 
     @trial_number.setter

@@ -17,7 +17,7 @@ FakeSmi::FakeBoard* BoardAt(std::uint64_t index) {
 }
 
 // AMD SMI's handles: the first board is 1, so that none is null.
-FakeSmi::FakeBoard* BoardOf(void* processor) {
+FakeSmi::FakeBoard* ToBoard(void* processor) {
   return BoardAt(reinterpret_cast<std::uintptr_t>(processor) - 1);
 }
 
@@ -115,22 +115,22 @@ amd::AmdSmiApi FakeSmi::Amd() {
     return 0;
   };
   api.get_gpu_bdf_id = [](void* processor, std::uint64_t* bdf) -> std::uint32_t {
-    *bdf = BoardOf(processor)->bus_id;
+    *bdf = ToBoard(processor)->bus_id;
     return 0;
   };
   api.get_energy_count = [](void* processor, std::uint64_t* ticks, float* tick,
                             std::uint64_t* nanoseconds) {
-    return ReadEnergy(BoardOf(processor), ticks, tick, nanoseconds);
+    return ReadEnergy(ToBoard(processor), ticks, tick, nanoseconds);
   };
   api.get_power_cap_info = [](void* processor, std::uint32_t, void* info) -> std::uint32_t {
-    const auto* board = BoardOf(processor);
+    const auto* board = ToBoard(processor);
     const std::array<std::uint64_t, 8> values = {
         board->cap, board->cap_default, 0, board->cap_min, board->cap_max, 0, 0, 0};
     std::memcpy(info, values.data(), sizeof(values));
     return 0;
   };
   api.set_power_cap = [](void* processor, std::uint32_t, std::uint64_t cap) {
-    return WriteCap(BoardOf(processor), cap);
+    return WriteCap(ToBoard(processor), cap);
   };
   return api;
 }

@@ -88,7 +88,7 @@ struct FakeCalls {
     return kSuccess;
   }
 
-  static Return FieldOf(FakeBoard& board, FieldValue& field) {
+  static Return ReadField(FakeBoard& board, FieldValue& field) {
     if (board.unknown_fields.contains(field.field_id)) return kInvalidArgument;
     if (board.unsupported_fields.contains(field.field_id)) return kNotSupported;
     const bool memory = field.scope_id == kScopeMemory;
@@ -134,7 +134,7 @@ struct FakeCalls {
 
   static Return Fields(Device device, int count, FieldValue* fields) {
     return On(device, "get_field_values", [&](FakeBoard& board) {
-      for (int i = 0; i < count; ++i) fields[i].nvml_return = FieldOf(board, fields[i]);
+      for (int i = 0; i < count; ++i) fields[i].nvml_return = ReadField(board, fields[i]);
       return kSuccess;
     });
   }

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "zeus/optimizer/pipeline/frontier/frontier_sweep.h"
+#include "zeus/optimizer/pipeline/frontier_sweep.h"
 
 namespace zeus::pipeline {
 

@@ -92,7 +92,7 @@ class FakeMeter final : public SliceMeter {
     const auto& [reading, end] = slices_[static_cast<std::size_t>(ticket)];
     SliceReading told = reading;
     told.final = clock_.Now() >= end + final_after;
-    if (!told.final) told.energy = told.energy * 3;  // Nobody may rely on it.
+    if (!told.final) told.energy = told.energy * 3;  // No caller may rely on it.
     return told;
   }
 

@@ -12,8 +12,8 @@
 
 namespace zeus {
 
-// How long a sweep measures.
-struct SweepPlan {
+// How long a search measures.
+struct SearchPlan {
   std::optional<unsigned> rounds = 1;  // nullopt: until the command ends.
   Seconds warmup{1};                   // Not measured after each change.
   Seconds slice{5};                    // At most: a slice ends early once it is precise.
@@ -22,7 +22,7 @@ struct SweepPlan {
 // Time, power and energy of the program at one setting of the knob, from all slices at that
 // setting. The sigmas are one standard deviation of the part that rows do not share: errors of the
 // slices, and their scatter.
-struct SweepRow {
+struct SettingRow {
   Setting setting;
   std::size_t slices = 0;
   Seconds time{0};  // Measured, altogether.
@@ -45,25 +45,25 @@ struct SweepRow {
 // The choice of one objective.
 struct SettingChoice {
   std::string objective;             // "energy"
-  std::optional<std::size_t> row{};  // Position in SweepReport::rows.
+  std::optional<std::size_t> row{};  // Position in ProfileReport::rows.
   std::string reason{};              // The reason why there is none.
 };
 
 enum class ProgressSource { kNone, kOutput, kFile };
 
-// How a sweep came to its end.
-struct SweepEnd {
+// How a search came to its end.
+struct SearchEnd {
   bool command_ended = false;
   bool interrupted = false;
-  Seconds ran{0};           // How long the command had run by then.
-  Seconds before_sweep{0};  // How long the command ran until it showed progress.
-  bool waiting = false;     // It never showed progress.
+  Seconds ran{0};            // How long the command had run by then.
+  Seconds before_search{0};  // How long the command ran until it showed progress.
+  bool waiting = false;      // It never showed progress.
   std::optional<Error> trouble{};
   std::vector<PowerLimitOptimizer::LeftOut> left_out{};
 };
 
-// The result of a sweep, in the form that every output is made from.
-struct SweepReport {
+// The result of a search, in the form that every output is made from.
+struct ProfileReport {
   std::vector<std::string> command;
   std::string label;
   WallTime started{};
@@ -75,17 +75,17 @@ struct SweepReport {
   ProgressSource progress = ProgressSource::kNone;
 
   std::vector<Setting> settings{};  // That were to be tried, fastest first.
-  SweepPlan plan{};
+  SearchPlan plan{};
   bool complete = false;
   std::vector<PowerLimitOptimizer::MeasuredSlice> slices{};
 
   // Time and energy of a step at each setting, as the optimiser has them.
   Profile profile{};
-  std::vector<SweepRow> rows{};  // Settings that were measured, fastest first.
-  double shared_error = 0;       // Relative, of all powers and energies: the gain of the sensors.
+  std::vector<SettingRow> rows{};  // Settings that were measured, fastest first.
+  double shared_error = 0;         // Relative, of all powers and energies: the gain of the sensors.
   std::vector<SettingChoice> choices{};
 
-  SweepEnd end{};
+  SearchEnd end{};
   std::optional<Setting> kept{};  // Left set for the rest of the command.
 };
 
@@ -96,14 +96,14 @@ struct ProfileObjectives {
 
 // Takes over what the optimiser has measured. Nothing is chosen unless the steps of every setting
 // are known.
-void FillReport(SweepReport& report, const PowerLimitOptimizer& optimizer,
+void FillReport(ProfileReport& report, const PowerLimitOptimizer& optimizer,
                 const ProfileObjectives& objectives);
 
 // Whether the time and energy of a step is known for some row, and for all of them.
-bool KnowsSteps(const SweepReport& report);
-bool KnowsAllSteps(const SweepReport& report);
+bool KnowsSteps(const ProfileReport& report);
+bool KnowsAllSteps(const ProfileReport& report);
 
 // The objectives that choose this row: {"energy", "cost (eta 0.5)"}.
-std::vector<std::string> ChosenBy(const SweepReport& report, std::size_t row);
+std::vector<std::string> ChosenBy(const ProfileReport& report, std::size_t row);
 
 }  // namespace zeus

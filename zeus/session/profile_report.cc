@@ -1,4 +1,4 @@
-#include "zeus/session/sweep_report.h"
+#include "zeus/session/profile_report.h"
 
 #include <algorithm>
 
@@ -10,8 +10,8 @@ namespace {
 
 using Slice = PowerLimitOptimizer::MeasuredSlice;
 
-std::optional<SweepRow::PerStep> AmountsPerStep(const Setting& setting, const Profile& profile,
-                                                const std::vector<const Slice*>& slices) {
+std::optional<SettingRow::PerStep> AmountsPerStep(const Setting& setting, const Profile& profile,
+                                                  const std::vector<const Slice*>& slices) {
   double steps = 0;
   for (const Slice* slice : slices) {
     if (!slice->rate) return std::nullopt;
@@ -19,16 +19,16 @@ std::optional<SweepRow::PerStep> AmountsPerStep(const Setting& setting, const Pr
   }
   const auto point = std::ranges::find(profile.points, setting, &ProfilePoint::setting);
   if (point == profile.points.end()) return std::nullopt;
-  return SweepRow::PerStep{.steps = steps,
-                           .time = point->time_per_step,
-                           .time_sigma = point->time_sigma,
-                           .energy = point->energy_per_step,
-                           .energy_sigma = point->energy_sigma};
+  return SettingRow::PerStep{.steps = steps,
+                             .time = point->time_per_step,
+                             .time_sigma = point->time_sigma,
+                             .energy = point->energy_per_step,
+                             .energy_sigma = point->energy_sigma};
 }
 
-SweepRow RowOf(const Setting& setting, const Profile& profile,
-               const std::vector<const Slice*>& slices) {
-  SweepRow row{.setting = setting, .slices = slices.size()};
+SettingRow MakeSettingRow(const Setting& setting, const Profile& profile,
+                          const std::vector<const Slice*>& slices) {
+  SettingRow row{.setting = setting, .slices = slices.size()};
   std::vector<WeighedMean> powers;
   for (const Slice* slice : slices) {
     const SliceReading& reading = slice->reading;
@@ -51,7 +51,7 @@ SettingChoice Choose(const Selector& selector, const Profile& profile) {
 
 }  // namespace
 
-void FillReport(SweepReport& report, const PowerLimitOptimizer& optimizer,
+void FillReport(ProfileReport& report, const PowerLimitOptimizer& optimizer,
                 const ProfileObjectives& objectives) {
   report.settings = optimizer.settings();
   report.slices = optimizer.Slices();
@@ -64,7 +64,8 @@ void FillReport(SweepReport& report, const PowerLimitOptimizer& optimizer,
     std::vector<const Slice*> slices;
     for (const Slice& slice : report.slices)
       if (slice.setting == i && slice.reading.time > Seconds(0)) slices.push_back(&slice);
-    if (!slices.empty()) report.rows.push_back(RowOf(report.settings[i], report.profile, slices));
+    if (!slices.empty())
+      report.rows.push_back(MakeSettingRow(report.settings[i], report.profile, slices));
   }
   if (!KnowsAllSteps(report)) report.profile.points.clear();
   // A choice among some of the settings would look like one among all of them.
@@ -77,18 +78,18 @@ void FillReport(SweepReport& report, const PowerLimitOptimizer& optimizer,
         Choose(MaxSlowdownConstraint(*objectives.max_slowdown), report.profile));
 }
 
-bool KnowsSteps(const SweepReport& report) {
+bool KnowsSteps(const ProfileReport& report) {
   return std::ranges::any_of(report.rows,
-                             [](const SweepRow& row) { return row.per_step.has_value(); });
+                             [](const SettingRow& row) { return row.per_step.has_value(); });
 }
 
-bool KnowsAllSteps(const SweepReport& report) {
-  return !report.rows.empty() && std::ranges::all_of(report.rows, [](const SweepRow& row) {
+bool KnowsAllSteps(const ProfileReport& report) {
+  return !report.rows.empty() && std::ranges::all_of(report.rows, [](const SettingRow& row) {
     return row.per_step.has_value();
   });
 }
 
-std::vector<std::string> ChosenBy(const SweepReport& report, std::size_t row) {
+std::vector<std::string> ChosenBy(const ProfileReport& report, std::size_t row) {
   std::vector<std::string> objectives;
   for (const SettingChoice& choice : report.choices)
     if (choice.row == row) objectives.push_back(choice.objective);

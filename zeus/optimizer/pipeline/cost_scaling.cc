@@ -1,4 +1,11 @@
-#include "zeus/optimizer/pipeline/deadline/cost_scaling.h"
+// A phase (Refine) gets the flow and the times of the phase before and a smaller tolerance by which
+// they may disagree. It raises times in a few sweeps along the pipeline, which mends most of what
+// disagrees, and restores the order of the activities and the deadline. Then it removes the flow
+// that still disagrees, which leaves nodes in excess and in deficit; excess is pushed along arcs of
+// negative reduced cost, and a node without such an arc is moved to a later time. PriceUpdate runs
+// at the begin and whenever a share of the nodes was moved. All numbers are integers, so that the
+// end is exact.
+#include "zeus/optimizer/pipeline/cost_scaling.h"
 
 #include <algorithm>
 #include <bit>

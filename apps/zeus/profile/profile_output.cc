@@ -1,4 +1,4 @@
-#include "apps/zeus/profile/sweep_report.h"
+#include "apps/zeus/profile/profile_output.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -23,11 +23,11 @@
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/report/report.h"
 
-// Sentences about what did not go as planned in a sweep.
+// Sentences about what did not go as planned in a search.
 namespace zeus::cli {
 namespace {
 
-std::string NoProgress(const SweepReport& report) {
+std::string NoProgress(const ProfileReport& report) {
   return report.progress == ProgressSource::kFile
              ? "the progress file never changed while the command ran, so nothing was measured: "
                "its last line must be a number, or it must get a line per step"
@@ -36,17 +36,17 @@ std::string NoProgress(const SweepReport& report) {
                "terminal";
 }
 
-std::string EndedEarly(const SweepReport& report, const SweepEnd& end) {
+std::string EndedEarly(const ProfileReport& report, const SearchEnd& end) {
   const auto slices = static_cast<double>(report.settings.size() * report.plan.rounds.value_or(1));
-  const Seconds needed = end.before_sweep + slices * (report.plan.warmup + report.plan.slice);
+  const Seconds needed = end.before_search + slices * (report.plan.warmup + report.plan.slice);
   return fmt::format(
       "the command {} after {:.1f} s, before the sweep was done: it should run at least {:.0f} s "
       "({:.1f} s until its first step, {} slices of {:g} s)",
       end.interrupted ? "was interrupted" : "ended", end.ran.count(), std::ceil(needed.count()),
-      end.before_sweep.count(), slices, Seconds(report.plan.warmup + report.plan.slice).count());
+      end.before_search.count(), slices, Seconds(report.plan.warmup + report.plan.slice).count());
 }
 
-std::string TooFewSteps(const SweepReport& report) {
+std::string TooFewSteps(const ProfileReport& report) {
   return fmt::format(
       "throughput is unknown where less than two changes of the progress were seen "
       "in a slice: make --slice longer than {:g} s",
@@ -55,8 +55,8 @@ std::string TooFewSteps(const SweepReport& report) {
 
 }  // namespace
 
-std::vector<std::string> NotesOn(const SweepReport& report) {
-  const SweepEnd& end = report.end;
+std::vector<std::string> NotesOn(const ProfileReport& report) {
+  const SearchEnd& end = report.end;
   std::vector<std::string> notes;
   if (end.trouble) notes.push_back("the sweep was given up: " + end.trouble->message);
   for (const PowerLimitOptimizer::LeftOut& left_out : end.left_out)
@@ -78,7 +78,8 @@ std::vector<std::string> NotesOn(const SweepReport& report) {
     notes.emplace_back(
         "throughput is unknown, so no limit is called best: count the command's steps with "
         "--progress 'step (\\d+)' or --progress-file FILE");
-  } else if (std::ranges::any_of(report.rows, [](const SweepRow& row) { return !row.per_step; })) {
+  } else if (std::ranges::any_of(report.rows,
+                                 [](const SettingRow& row) { return !row.per_step; })) {
     notes.push_back(TooFewSteps(report));
   }
   if (report.kept)
@@ -86,13 +87,13 @@ std::vector<std::string> NotesOn(const SweepReport& report) {
   return notes;
 }
 
-// A SweepReport for people.
+// A ProfileReport for people.
 
 namespace {
 
 constexpr const char* kUnknown = "unknown";
 
-std::string Heading(const SweepReport& report) {
+std::string Heading(const ProfileReport& report) {
   std::string text = fmt::format("zeus profile: {}\n",
                                  Printable(fmt::format("{}", fmt::join(report.command, " "))));
   if (!report.label.empty()) text += fmt::format("  label  {}\n", Printable(report.label));
@@ -105,9 +106,9 @@ std::string Heading(const SweepReport& report) {
                     rounds == 1 ? "" : "s");
 }
 
-std::vector<std::string> Cells(const SweepReport& report, std::size_t index) {
-  const SweepRow& row = report.rows[index];
-  const SweepRow& highest = report.rows.front();
+std::vector<std::string> Cells(const ProfileReport& report, std::size_t index) {
+  const SettingRow& row = report.rows[index];
+  const SettingRow& highest = report.rows.front();
   std::vector<std::string> cells = {"  " + ToText(row.setting),
                                     WithSigma(row.power.value(), row.power_sigma.value(), "W")};
   if (row.per_step) {
@@ -129,7 +130,7 @@ std::vector<std::string> Cells(const SweepReport& report, std::size_t index) {
   return cells;
 }
 
-std::string Rows(const SweepReport& report) {
+std::string Rows(const ProfileReport& report) {
   const std::vector<Align> alignment = {Align::kRight, Align::kRight, Align::kRight, Align::kRight,
                                         Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
   std::vector<std::vector<std::string>> rows = {{IsClock(report.knob) ? "clock" : "limit", "power",
@@ -141,7 +142,7 @@ std::string Rows(const SweepReport& report) {
 
 }  // namespace
 
-std::string ToTable(const SweepReport& report) {
+std::string ToTable(const ProfileReport& report) {
   std::string text = Heading(report);
   if (!report.rows.empty()) {
     text += Rows(report);
@@ -159,7 +160,7 @@ std::string ToTable(const SweepReport& report) {
   return text;
 }
 
-// A SweepReport as JSON (schema "zeus.profile/1") and CSV, see docs/formats.md.
+// A ProfileReport as JSON (schema "zeus.profile/1") and CSV, see docs/formats.md.
 
 namespace {
 
@@ -177,7 +178,7 @@ const char* Name(ProgressSource source) {
   return "none";
 }
 
-Json PerStepJson(const std::optional<SweepRow::PerStep>& step) {
+Json PerStepJson(const std::optional<SettingRow::PerStep>& step) {
   if (!step) return nullptr;
   return {{"steps", step->steps},
           {"steps_per_second", step->Rate()},
@@ -188,8 +189,8 @@ Json PerStepJson(const std::optional<SweepRow::PerStep>& step) {
           {"energy_per_step_sigma_joules", step->energy_sigma.value()}};
 }
 
-Json RowJson(const SweepReport& report, std::size_t index) {
-  const SweepRow& row = report.rows[index];
+Json RowJson(const ProfileReport& report, std::size_t index) {
+  const SettingRow& row = report.rows[index];
   return {{"setting", ToNumber(row.setting)},
           {"slices", row.slices},
           {"time_seconds", row.time.count()},
@@ -199,7 +200,7 @@ Json RowJson(const SweepReport& report, std::size_t index) {
           {"best_for", ChosenBy(report, index)}};
 }
 
-Json SliceJson(const SweepReport& report, const PowerLimitOptimizer::MeasuredSlice& slice) {
+Json SliceJson(const ProfileReport& report, const PowerLimitOptimizer::MeasuredSlice& slice) {
   Json json = {{"round", slice.round},
                {"setting", ToNumber(report.settings[slice.setting])},
                {"time_seconds", slice.reading.time.count()},
@@ -211,14 +212,14 @@ Json SliceJson(const SweepReport& report, const PowerLimitOptimizer::MeasuredSli
   return json;
 }
 
-Json ChoiceJson(const SweepReport& report, const SettingChoice& choice) {
+Json ChoiceJson(const ProfileReport& report, const SettingChoice& choice) {
   Json json = {{"objective", choice.objective}};
   json["setting"] = choice.row ? Json(ToNumber(report.rows[*choice.row].setting)) : Json(nullptr);
   if (!choice.row) json["reason"] = choice.reason;
   return json;
 }
 
-Json DevicesJson(const SweepReport& report) {
+Json DevicesJson(const ProfileReport& report) {
   Json devices = Json::array();
   for (const JobKnob::Device& device : report.devices)
     devices.push_back({{"device", device.name}, {"model", device.model}, {"uuid", device.uuid}});
@@ -227,7 +228,7 @@ Json DevicesJson(const SweepReport& report) {
 
 }  // namespace
 
-Json ToJson(const SweepReport& report) {
+Json ToJson(const ProfileReport& report) {
   Json json = {{"schema", kSchema}, {"command", report.command}};
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = HostName();
@@ -256,15 +257,15 @@ Json ToJson(const SweepReport& report) {
   return json;
 }
 
-std::string SweepCsvHeader() {
+std::string ProfileCsvHeader() {
   return "knob,setting,slices,time_seconds,power_watts,power_sigma_watts,steps_per_second,"
          "steps_per_second_sigma,energy_per_step_joules,energy_per_step_sigma_joules,best_for\n";
 }
 
-std::string ToCsv(const SweepReport& report) {
+std::string ToCsv(const ProfileReport& report) {
   std::string text;
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
-    const SweepRow& row = report.rows[i];
+    const SettingRow& row = report.rows[i];
     text += fmt::format("{},{},{},{},{},{},", KnobKindName(report.knob), ToNumber(row.setting),
                         row.slices, row.time.count(), row.power.value(), row.power_sigma.value());
     if (const auto& step = row.per_step) {
@@ -288,7 +289,7 @@ struct Curve {
     double x;  // The setting, as a number.
     double y;
     double sigma;
-    std::size_t row;  // Index in SweepReport::rows.
+    std::size_t row;  // Index in ProfileReport::rows.
   };
   std::string name;  // "energy per step"
   std::string unit;
@@ -308,12 +309,12 @@ void Scale(Curve& curve) {
 }
 
 // Energy and time per step, or power alone where steps are unknown; none without rows.
-std::vector<Curve> CurvesFor(const SweepReport& report) {
+std::vector<Curve> CurvesFor(const ProfileReport& report) {
   Curve power{.name = "power", .unit = "W"};
   Curve energy{.name = "energy per step", .unit = "J"};
   Curve time{.name = "time per step", .unit = "s"};
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
-    const SweepRow& row = report.rows[i];
+    const SettingRow& row = report.rows[i];
     const double x = ToNumber(row.setting);
     power.points.push_back({x, row.power.value(), row.power_sigma.value(), i});
     if (!row.per_step) continue;
@@ -341,7 +342,7 @@ const char* SettingTitle(KnobKind knob) {
   return "";
 }
 
-void AddPoint(report::Series& series, const SweepReport& report, const Curve& curve,
+void AddPoint(report::Series& series, const ProfileReport& report, const Curve& curve,
               const Curve::Point& point) {
   series.x.push_back(point.x);
   series.y.push_back(point.y);
@@ -351,20 +352,20 @@ void AddPoint(report::Series& series, const SweepReport& report, const Curve& cu
                                       WithSigma(point.y, point.sigma, ""), curve.unit));
 }
 
-report::Series SeriesFor(const SweepReport& report, const Curve& curve) {
+report::Series SeriesFor(const ProfileReport& report, const Curve& curve) {
   report::Series series{.name = curve.name, .role = "zeus"};
   for (const Curve::Point& point : curve.points) AddPoint(series, report, curve, point);
   return series;
 }
 
 // "175 W: best for energy, cost (eta 0.5)"; empty where no objective chooses the row.
-std::string ChoiceText(const SweepReport& report, std::size_t row) {
+std::string ChoiceText(const ProfileReport& report, std::size_t row) {
   const std::vector<std::string> chosen = ChosenBy(report, row);
   if (chosen.empty()) return "";
   return fmt::format("{}: best for {}", ToText(report.rows[row].setting), fmt::join(chosen, ", "));
 }
 
-report::Panel PanelFor(const SweepReport& report, const Curve& curve) {
+report::Panel PanelFor(const ProfileReport& report, const Curve& curve) {
   report::Panel panel{.title = curve.name,
                       .x = {.title = SettingTitle(report.knob)},
                       .y = {.title = fmt::format("{} ({})", curve.name, curve.unit)},
@@ -384,9 +385,9 @@ Cell Measured(double value, double sigma, const char* unit) {
   return {WithSigma(value, sigma, unit), value};
 }
 
-std::vector<Cell> TableRow(const SweepReport& report, std::size_t index) {
-  const SweepRow& row = report.rows[index];
-  const SweepRow& first = report.rows.front();
+std::vector<Cell> TableRow(const ProfileReport& report, std::size_t index) {
+  const SettingRow& row = report.rows[index];
+  const SettingRow& first = report.rows.front();
   const Cell unknown{.text = "unknown"};
   // The most important first: a narrow page cuts the last columns.
   std::vector<Cell> cells = {{ToText(row.setting), ToNumber(row.setting)},
@@ -409,7 +410,7 @@ std::vector<Cell> TableRow(const SweepReport& report, std::size_t index) {
   return cells;
 }
 
-report::Table SettingsTable(const SweepReport& report) {
+report::Table SettingsTable(const ProfileReport& report) {
   report::Table table{.id = "settings",
                       .title = "Energy, time and power by setting",
                       .columns = {"setting", "best for", "energy per step", "Δ energy",
@@ -423,7 +424,7 @@ report::Table SettingsTable(const SweepReport& report) {
   return table;
 }
 
-report::Table Circumstances(const SweepReport& report) {
+report::Table Circumstances(const ProfileReport& report) {
   report::Table table{
       .id = "circumstances", .title = "Circumstances", .columns = {"what", "value"}};
   const auto add = [&table](const char* name, const std::string& value) {
@@ -444,7 +445,7 @@ report::Table Circumstances(const SweepReport& report) {
 
 }  // namespace
 
-report::Figure ToFigure(const SweepReport& report) {
+report::Figure ToFigure(const ProfileReport& report) {
   report::Figure figure{.id = "sweep",
                         .title = fmt::format("Power sweep of {}", fmt::join(report.command, " "))};
   const std::vector<Curve> curves = CurvesFor(report);
@@ -464,7 +465,7 @@ report::Figure ToFigure(const SweepReport& report) {
   return figure;
 }
 
-report::Panel ToRelativePanel(const SweepReport& report) {
+report::Panel ToRelativePanel(const ProfileReport& report) {
   std::vector<Curve> curves = CurvesFor(report);
   report::Panel panel{.x = {.title = SettingTitle(report.knob)}};
   for (Curve& curve : curves) {
@@ -484,7 +485,7 @@ report::Panel ToRelativePanel(const SweepReport& report) {
   return panel;
 }
 
-report::Report ToReport(const SweepReport& report) {
+report::Report ToReport(const ProfileReport& report) {
   report::Report page{.title = "Power sweep",
                       .subtitle = fmt::format("{}", fmt::join(report.command, " ")),
                       .remarks = NotesOn(report)};
@@ -502,7 +503,7 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 
-Status Save(const SweepReport& report, const std::string& file) {
+Status Save(const ProfileReport& report, const std::string& file) {
   if (report.profile.points.empty()) {
     return Error{
         ErrorCode::kUnavailable,
@@ -516,7 +517,7 @@ report::Glyphs TerminalGlyphs() {
   return unicode ? report::Glyphs::kUnicode : report::Glyphs::kAscii;
 }
 
-Status WritePage(const SweepReport& report, const std::string& file) {
+Status WritePage(const ProfileReport& report, const std::string& file) {
   ZEUS_TRY(const std::string page, report::ToHtml(ToReport(report)));
   return WriteWhole(file, page);
 }
@@ -532,7 +533,7 @@ Status CheckFiles(const ProfileFiles& files) {
   return Ok();
 }
 
-Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
+Status WriteResults(const ProfileReport& report, const ProfileFiles& files) {
   Status first = Ok();
   const auto keep = [&first](Status status) {
     if (first.ok()) first = std::move(status);
@@ -543,14 +544,14 @@ Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
   } else if (!files.json.empty()) {
     keep(WriteWhole(files.json, JsonText(ToJson(report), 2) + "\n"));
   }
-  if (!files.csv.empty()) keep(Append(files.csv, SweepCsvHeader(), ToCsv(report)));
+  if (!files.csv.empty()) keep(Append(files.csv, ProfileCsvHeader(), ToCsv(report)));
   if (!files.svg.empty()) keep(WriteWhole(files.svg, report::ToSvg(ToFigure(report))));
   if (!files.html.empty()) keep(WritePage(report, files.html));
   if (!files.save.empty()) keep(Save(report, files.save));
   return first;
 }
 
-void ShowResults(const SweepReport& report) {
+void ShowResults(const ProfileReport& report) {
   Show(stderr, ToTable(report));
   std::fputs(report::ToTextPlot(ToRelativePanel(report), TerminalGlyphs()).c_str(), stderr);
 }

@@ -1,4 +1,6 @@
-// A whole sweep over a simulated GPU, and what is made of it.
+// A whole search over a simulated GPU, and the outputs that are made of it.
+#include "apps/zeus/profile/profile_output.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/zeus/profile/sweep_report.h"
 #include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/knobs/knob_group.h"
@@ -22,16 +23,16 @@
 #include "zeus/session/progress.h"
 
 namespace zeus::cli {
-namespace sweep_test {
+namespace profile_output_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
 using ::testing::HasSubstr;
 
 // A job on a V100 that tells its steps every tenth of a second.
-class SweepTest : public ::testing::Test {
+class ProfileOutputTest : public ::testing::Test {
  protected:
-  SweepTest() {
+  ProfileOutputTest() {
     std::vector<std::unique_ptr<DeviceKnob>> members;
     members.push_back(DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu_).value());
     knob_ = KnobGroup::Of(std::move(members)).value();
@@ -66,13 +67,13 @@ class SweepTest : public ::testing::Test {
 
   PowerLimitOptimizer::Parts Parts() { return {clock_, *knob_, meter_, alone_, &series_}; }
 
-  static std::vector<std::string> Notes(SweepReport report, SweepEnd end) {
+  static std::vector<std::string> Notes(ProfileReport report, SearchEnd end) {
     report.end = std::move(end);
     return NotesOn(report);
   }
 
-  SweepReport Report(const PowerLimitOptimizer& search, ProfileObjectives objectives = {}) const {
-    SweepReport report;
+  ProfileReport Report(const PowerLimitOptimizer& search, ProfileObjectives objectives = {}) const {
+    ProfileReport report;
     report.command = {"./train", "<fast>"};
     report.progress = ProgressSource::kOutput;
     report.knob_name = knob_->name();
@@ -97,16 +98,16 @@ class SweepTest : public ::testing::Test {
   const std::vector<Setting> settings_{250_W, 200_W, 150_W, 100_W};
 };
 
-TEST_F(SweepTest, EveryRowAgreesWithTheCatalogueWithinItsSigmas) {
-  PowerLimitOptimizer sweep(Parts(), Plan(2));
-  Run(sweep);
-  ASSERT_TRUE(sweep.profile().complete);
+TEST_F(ProfileOutputTest, EveryRowAgreesWithTheCatalogueWithinItsSigmas) {
+  PowerLimitOptimizer search(Parts(), Plan(2));
+  Run(search);
+  ASSERT_TRUE(search.profile().complete);
   EXPECT_EQ(Limit(), 250_W);
-  const SweepReport report = Report(sweep);
+  const ProfileReport report = Report(search);
   ASSERT_EQ(report.rows.size(), 4U);
   const sim::Workload& workload = *sim::FindWorkload("shufflenet").value();
   const auto steps = static_cast<double>(sim::StepsPerEpoch(workload, 1024));
-  for (const SweepRow& row : report.rows) {
+  for (const SettingRow& row : report.rows) {
     const auto truth = sim::testing::RunWarm(sim::testing::Model("V100"), workload, 1024,
                                              std::get<Watts>(row.setting));
     ASSERT_TRUE(truth.ok());
@@ -120,10 +121,10 @@ TEST_F(SweepTest, EveryRowAgreesWithTheCatalogueWithinItsSigmas) {
   }
 }
 
-TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep);
-  const SweepReport report = Report(sweep, {.eta = 0.5, .max_slowdown = 1.0});
+TEST_F(ProfileOutputTest, ObjectivesAreAnsweredAndShown) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search);
+  const ProfileReport report = Report(search, {.eta = 0.5, .max_slowdown = 1.0});
   ASSERT_EQ(report.choices.size(), 4U);
   for (const SettingChoice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
   EXPECT_EQ(report.choices[2].row, 0U) << "nothing is faster than the highest limit";
@@ -142,11 +143,11 @@ TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
   EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return static_cast<signed char>(c) > 0; }));
 }
 
-TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
+TEST_F(ProfileOutputTest, WithoutProgressThereIsPowerAndNoChoice) {
   UnknownSteps unknown;
-  PowerLimitOptimizer sweep({clock_, *knob_, meter_, alone_, &unknown}, Plan());
-  Run(sweep);
-  SweepReport report = Report(sweep);
+  PowerLimitOptimizer search({clock_, *knob_, meter_, alone_, &unknown}, Plan());
+  Run(search);
+  ProfileReport report = Report(search);
   report.progress = ProgressSource::kNone;
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_FALSE(KnowsSteps(report));
@@ -157,104 +158,104 @@ TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
   EXPECT_THAT(report::ToSvg(ToFigure(report)), HasSubstr("power (W)"));
 }
 
-TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 15s);
+TEST_F(ProfileOutputTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 15s);
   EXPECT_NE(Limit(), 250_W);
-  sweep.Stop();
+  search.Stop();
   EXPECT_EQ(Limit(), 250_W);
-  const SweepReport report = Report(sweep);
+  const ProfileReport report = Report(search);
   EXPECT_EQ(report.rows.size(), 2U);
   EXPECT_TRUE(report.choices.empty()) << "half of the settings choose nothing";
   EXPECT_THAT(Notes(report, {.command_ended = true, .ran = 15s}),
               ::testing::ElementsAre(HasSubstr("at least 24 s")));
 }
 
-TEST_F(SweepTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
+TEST_F(ProfileOutputTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
   tells_steps_ = false;
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 30s);
-  EXPECT_TRUE(std::holds_alternative<PowerLimitOptimizer::Ready>(sweep.state()));
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 30s);
+  EXPECT_TRUE(std::holds_alternative<PowerLimitOptimizer::Ready>(search.state()));
   EXPECT_EQ(Limit(), 250_W);
-  sweep.Stop();
-  EXPECT_THAT(Notes(Report(sweep), {.command_ended = true, .waiting = true}),
+  search.Stop();
+  EXPECT_THAT(Notes(Report(search), {.command_ended = true, .waiting = true}),
               ::testing::ElementsAre(HasSubstr("matched --progress")));
 }
 
-TEST_F(SweepTest, ALimitThatCannotBeSetAnyMoreEndsTheSweep) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 3s);
+TEST_F(ProfileOutputTest, ALimitThatCannotBeSetAnyMoreEndsTheSweep) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 3s);
   gpu_.InjectFault({.kind = sim::FaultKind::kNoPermission});
-  Run(sweep);
-  EXPECT_TRUE(sweep.done());
-  EXPECT_FALSE(sweep.profile().complete);
-  ASSERT_TRUE(sweep.trouble());
+  Run(search);
+  EXPECT_TRUE(search.done());
+  EXPECT_FALSE(search.profile().complete);
+  ASSERT_TRUE(search.trouble());
 }
 
-TEST_F(SweepTest, ASliceDuringWhichACapCameIsMeasuredAgain) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 3s);
+TEST_F(ProfileOutputTest, ASliceDuringWhichACapCameIsMeasuredAgain) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 3s);
   gpu_.InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 120_W});
-  Run(sweep, 2s);
+  Run(search, 2s);
   gpu_.ClearFaults();  // Gone before the slice ends.
-  Run(sweep);
-  EXPECT_TRUE(sweep.profile().complete);
-  EXPECT_TRUE(sweep.left_out().empty());
-  const SweepReport report = Report(sweep);
+  Run(search);
+  EXPECT_TRUE(search.profile().complete);
+  EXPECT_TRUE(search.left_out().empty());
+  const ProfileReport report = Report(search);
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_GT(report.rows[0].power, 150_W) << "what was measured under the cap must not count";
 }
 
-TEST_F(SweepTest, SettingsAboveACapThatStaysAreLeftOutAndSaid) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 3s);
+TEST_F(ProfileOutputTest, SettingsAboveACapThatStaysAreLeftOutAndSaid) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 3s);
   gpu_.InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 160_W});
-  Run(sweep);
-  EXPECT_FALSE(sweep.profile().complete);
-  EXPECT_FALSE(sweep.trouble());
-  const SweepReport report = Report(sweep);
+  Run(search);
+  EXPECT_FALSE(search.profile().complete);
+  EXPECT_FALSE(search.trouble());
+  const ProfileReport report = Report(search);
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.rows[0].setting, Setting(150_W));
   EXPECT_TRUE(report.choices.empty());
   EXPECT_FALSE(report.profile.complete);
-  EXPECT_THAT(Notes(report, {.left_out = sweep.left_out()}),
+  EXPECT_THAT(Notes(report, {.left_out = search.left_out()}),
               ::testing::Contains(HasSubstr("a slice at 250 W is left out")));
 }
 
-TEST_F(SweepTest, ALimitThatAnAdministratorSetsMeanwhileIsKeptTo) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 3s);
+TEST_F(ProfileOutputTest, ALimitThatAnAdministratorSetsMeanwhileIsKeptTo) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 3s);
   ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(180_W).ok());
   Watts highest(0);
-  for (int i = 0; i < 1000 && !sweep.done(); ++i) {
-    Run(sweep, 100ms);
+  for (int i = 0; i < 1000 && !search.done(); ++i) {
+    Run(search, 100ms);
     highest = std::max(highest, Limit());
   }
-  ASSERT_TRUE(sweep.done());
+  ASSERT_TRUE(search.done());
   EXPECT_EQ(highest, 180_W);
   EXPECT_EQ(Limit(), 180_W);
-  EXPECT_EQ(Report(sweep).rows.size(), 2U);
+  EXPECT_EQ(Report(search).rows.size(), 2U);
 }
 
-TEST_F(SweepTest, AfterAReloadOfTheDriverTheSliceIsMeasuredAgain) {
-  PowerLimitOptimizer sweep(Parts(), Plan());
-  Run(sweep, 9s);
+TEST_F(ProfileOutputTest, AfterAReloadOfTheDriverTheSliceIsMeasuredAgain) {
+  PowerLimitOptimizer search(Parts(), Plan());
+  Run(search, 9s);
   ASSERT_EQ(Limit(), 200_W);
   gpu_.InjectFault({.kind = sim::FaultKind::kDriverReload});
-  Run(sweep);
-  EXPECT_TRUE(sweep.profile().complete);
-  const SweepReport report = Report(sweep);
+  Run(search);
+  EXPECT_TRUE(search.profile().complete);
+  const ProfileReport report = Report(search);
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_LT(report.rows[1].power, 202_W);
   EXPECT_EQ(Limit(), 250_W);
 }
 
-TEST_F(SweepTest, EveryOtherRoundGoesBack) {
-  PowerLimitOptimizer sweep(Parts(), Plan(2));
-  Run(sweep);
+TEST_F(ProfileOutputTest, EveryOtherRoundGoesBack) {
+  PowerLimitOptimizer search(Parts(), Plan(2));
+  Run(search);
   std::vector<std::size_t> order;
   std::vector<unsigned> rounds;
-  for (const auto& slice : sweep.Slices()) {
+  for (const auto& slice : search.Slices()) {
     order.push_back(slice.setting);
     rounds.push_back(slice.round);
   }
@@ -262,32 +263,32 @@ TEST_F(SweepTest, EveryOtherRoundGoesBack) {
   EXPECT_THAT(rounds, ::testing::ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
 }
 
-TEST_F(SweepTest, WithoutANumberOfRoundsThereIsNoEndBeforeItIsStopped) {
-  PowerLimitOptimizer sweep(Parts(), Plan(std::nullopt));
-  Run(sweep, 10min);
-  EXPECT_FALSE(sweep.done());
-  sweep.Stop();
-  EXPECT_TRUE(sweep.done());
+TEST_F(ProfileOutputTest, WithoutANumberOfRoundsThereIsNoEndBeforeItIsStopped) {
+  PowerLimitOptimizer search(Parts(), Plan(std::nullopt));
+  Run(search, 10min);
+  EXPECT_FALSE(search.done());
+  search.Stop();
+  EXPECT_TRUE(search.done());
   EXPECT_EQ(Limit(), 250_W);
-  const SweepReport report = Report(sweep);
+  const ProfileReport report = Report(search);
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_GT(report.rows[0].slices, 20U);
   EXPECT_FALSE(report.complete);
   EXPECT_EQ(report.choices.size(), 3U);
 }
 
-TEST_F(SweepTest, SlicesEndEarlyOnceTheyArePrecise) {
+TEST_F(ProfileOutputTest, SlicesEndEarlyOnceTheyArePrecise) {
   PowerLimitOptimizer::Options plan = Plan();
   plan.rule.profile = {.time = 60s};
   plan.rule.enough_precision = 0.002;
   const TimePoint begin = clock_.Now();
-  PowerLimitOptimizer sweep(Parts(), std::move(plan));
-  Run(sweep);
-  ASSERT_TRUE(sweep.profile().complete);
+  PowerLimitOptimizer search(Parts(), std::move(plan));
+  Run(search);
+  ASSERT_TRUE(search.profile().complete);
   EXPECT_LT(Seconds(clock_.Now() - begin), 120s);
-  for (const ProfilePoint& point : sweep.profile().points)
+  for (const ProfilePoint& point : search.profile().points)
     EXPECT_LE(point.time_sigma / point.time_per_step, 0.002) << ToText(point.setting);
-  for (const auto& slice : sweep.Slices()) {
+  for (const auto& slice : search.Slices()) {
     EXPECT_LT(slice.reading.time, 55s);
     EXPECT_GE(slice.rate->intervals, 4U);
   }
@@ -300,5 +301,5 @@ TEST(MeanOfSlicesTest, ScatterWidensTheErrorBar) {
   EXPECT_GT(mean.sigma, 9);
 }
 
-}  // namespace sweep_test
+}  // namespace profile_output_test
 }  // namespace zeus::cli

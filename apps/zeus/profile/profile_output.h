@@ -7,43 +7,43 @@
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/report/figure.h"
-#include "zeus/session/sweep_report.h"
+#include "zeus/session/profile_report.h"
 
-// A sweep for people and for files.
+// The result of `zeus profile` for people and for files.
 namespace zeus::cli {
 
 // Sentences about what did not go as planned, and how to improve it.
-std::vector<std::string> NotesOn(const SweepReport& report);
+std::vector<std::string> NotesOn(const ProfileReport& report);
 
 // "zeus.profile/1", see docs/formats.md.
-Json ToJson(const SweepReport& report);
+Json ToJson(const ProfileReport& report);
 // Names of columns, and a row per setting. Unknown values are empty cells.
-std::string SweepCsvHeader();
-std::string ToCsv(const SweepReport& report);
+std::string ProfileCsvHeader();
+std::string ToCsv(const ProfileReport& report);
 
 // A table with the notes below it, ending in a newline.
-std::string ToTable(const SweepReport& report);
+std::string ToTable(const ProfileReport& report);
 
-// A SweepReport as figures and tables, drawn by zeus/report.
+// A ProfileReport as figures and tables, drawn by zeus/report.
 
 // A panel each for energy and time per step against the setting (one for power where steps are
 // unknown), with a band of one standard deviation and a mark at each row that an objective chooses.
-report::Figure ToFigure(const SweepReport& report);
+report::Figure ToFigure(const ProfileReport& report);
 
 // Energy and time per step in per cent of those at the first row, in one panel for the terminal;
 // power where steps are unknown.
-report::Panel ToRelativePanel(const SweepReport& report);
+report::Panel ToRelativePanel(const ProfileReport& report);
 
 // The whole page: findings, the figure, a table with the same numbers, and the circumstances.
-report::Report ToReport(const SweepReport& report);
+report::Report ToReport(const ProfileReport& report);
 
 // Whether all files can be written: found out before the command has cost an hour.
 Status CheckFiles(const ProfileFiles& files);
 
 // Writes all of them; the first error.
-Status WriteResults(const SweepReport& report, const ProfileFiles& files);
+Status WriteResults(const ProfileReport& report, const ProfileFiles& files);
 
 // Table and plot on standard error, as plain as that can show.
-void ShowResults(const SweepReport& report);
+void ShowResults(const ProfileReport& report);
 
 }  // namespace zeus::cli
