@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "zeus/base/result.h"
+#include "zeus/daemon/caller.h"
+
+namespace zeus::daemon {
+
+// Reads who is at the other end of a connection that was just accepted. Thread-safe.
+class PeerReader {
+ public:
+  // The namespaces of this process are read now; callers are compared with them.
+  explicit PeerReader(std::filesystem::path procfs = "/proc");
+
+  // Peer credentials, groups, pidfd, namespaces and cgroup of a Unix socket. The pidfd belongs to
+  // the process that connected, or there is none: its start time is compared with the moment of the
+  // accept. kUnavailable when the kernel tells nothing.
+  Result<Caller> Read(int socket, std::uint64_t connection) const;
+  // A caller over TCP, before its token is seen.
+  static Caller OverTcp(std::uint64_t connection);
+
+ private:
+  std::filesystem::path procfs_;
+  std::string pid_namespace_{};
+  std::string user_namespace_{};
+  std::string mount_namespace_{};
+};
+
+}  // namespace zeus::daemon
