@@ -38,6 +38,11 @@ void PushedResponse::Abort() {
   Add([](News& news) { news.aborted = true; });
 }
 
+std::size_t PushedResponse::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return news_.bytes.size();
+}
+
 PushedResponse::News PushedResponse::Next() {
   const std::lock_guard lock(mutex_);
   return std::exchange(news_, {});

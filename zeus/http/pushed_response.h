@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,9 @@ class PushedResponse {
   void End();
   // Cuts the connection, so that the client sees that the response is not complete.
   void Abort();
+  // Bytes that were pushed and that the server has not begun to send: a client that does not read
+  // makes them grow.
+  std::size_t waiting() const;
 
   // The following are for the server.
 
@@ -52,7 +56,7 @@ class PushedResponse {
   template <class Change>
   void Add(Change change);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   News news_;                   // Guarded by mutex_, as are all below.
   std::function<void()> wake_;  // Null until the server waits.
   std::function<void()> left_;
