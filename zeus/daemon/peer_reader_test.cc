@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include <functional>
 
 #include "zeus/base/process.h"
+#include "zeus/base/testing/child_process.h"
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::daemon {
@@ -161,6 +164,56 @@ TEST_F(PeerReaderTest, AProcessThatHasEndedHasNoIdentityToBorrow) {
   EXPECT_FALSE(caller.process);
   EXPECT_TRUE(caller.contained) << "root that cannot be looked at is no administrator";
   EXPECT_FALSE(caller.is_host_root());
+}
+
+// The next process with a number that was free: as clone3() gives it to root.
+pid_t ForkWithPid(pid_t pid) {
+  clone_args arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<std::uint64_t>(&pid);
+  arguments.set_tid_size = 1;
+  const auto child = static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof(arguments)));
+  if (child != 0) return child;
+  for (;;) ::pause();
+}
+
+TEST_F(PeerReaderTest, TheNextProcessWithTheSameNumberLendsNoIdentity) {
+  ASSERT_TRUE(Connect([] { return true; }));
+  const pid_t number = child_;
+  const Seconds accepted = CurrentBootTime().since;
+  EndChild();
+  // Its start time is counted in ticks of 10 ms.
+  while (CurrentBootTime().since < accepted + Seconds(0.05)) ::usleep(1000);
+  child_ = ForkWithPid(number);
+  if (child_ != number) {
+    EndChild();
+    GTEST_SKIP() << "this process may not choose the number of another one";
+  }
+  const Caller caller = Read(PeerReader());
+  EXPECT_FALSE(caller.process);
+  EXPECT_TRUE(caller.contained);
+  EXPECT_EQ(caller.executable, "");
+  EXPECT_FALSE(PidfdOfProcessBefore(number, accepted)) << "nor without help of the socket";
+  EXPECT_TRUE(PidfdOfProcessBefore(number, CurrentBootTime().since));
+}
+
+TEST_F(PeerReaderTest, AProcessOutsideOfTheReadersPidNamespaceIsContained) {
+  const sockaddr_un address = AddressOf(path_);
+  const FileDescriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(
+      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  const FileDescriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const auto in_another_namespace = [](const std::function<bool()>& check) {
+    return zeus::testing::HoldsInAChild(
+        [&] { return ::unshare(CLONE_NEWPID) == 0 && zeus::testing::HoldsInAChild(check); });
+  };
+  if (!in_another_namespace([] { return ::getpid() == 1; }))
+    GTEST_SKIP() << "this process may not make a pid namespace";
+  EXPECT_TRUE(in_another_namespace([&] {
+    const auto caller = PeerReader().Read(accepted.get(), 1);
+    return caller.ok() && caller.value().contained && !caller.value().process &&
+           caller.value().uid == ::getuid() && !caller.value().is_host_root();
+  }));
 }
 
 TEST_F(PeerReaderTest, ADescriptorThatIsPassedOnKeepsTheIdentityOfWhoConnected) {
