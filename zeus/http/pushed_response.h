@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,6 +20,11 @@ class PushedResponse {
   // `left` is called once on the thread of the sockets when the client leaves before the end. It
   // must not block.
   explicit PushedResponse(std::function<void()> left) : left_(std::move(left)) {}
+  // For streams that outrun their clients: `pull` returns the next bytes of the body, and is called
+  // on the thread of the sockets after Offer() and once the client has taken all earlier bytes. It
+  // must not block. What it does not return yet stays with the caller, who may drop it.
+  PushedResponse(std::function<void()> left, std::function<std::string()> pull)
+      : pull_(std::move(pull)), left_(std::move(left)) {}
 
   // The whole response.
   void Finish(Answer answer);
@@ -28,12 +32,10 @@ class PushedResponse {
   // A response whose body comes in pieces; `head.body` is its first piece.
   void Start(Answer head);
   void Push(std::string_view piece);
+  void Offer();  // There is something to pull.
   void End();
   // Cuts the connection, so that the client sees that the response is not complete.
   void Abort();
-  // Bytes that were pushed and that the server has not begun to send: a client that does not read
-  // makes them grow.
-  std::size_t waiting() const;
 
   // The following are for the server.
 
@@ -42,10 +44,13 @@ class PushedResponse {
     std::optional<Answer> whole{};
     std::optional<Answer> head{};
     std::string bytes{};
+    bool offered = false;
     bool ended = false;
     bool aborted = false;
 
-    bool empty() const { return !whole && !head && bytes.empty() && !ended && !aborted; }
+    bool empty() const {
+      return !whole && !head && bytes.empty() && !offered && !ended && !aborted;
+    }
   };
   News Next();
   // `wake` is called from any thread after the first news since Next().
@@ -56,7 +61,8 @@ class PushedResponse {
   template <class Change>
   void Add(Change change);
 
-  mutable std::mutex mutex_;
+  const std::function<std::string()> pull_{};  // Null: all bytes are pushed.
+  std::mutex mutex_;
   News news_;                   // Guarded by mutex_, as are all below.
   std::function<void()> wake_;  // Null until the server waits.
   std::function<void()> left_;
