@@ -8,6 +8,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
+#include "zeus/base/random.h"
 #include "zeus/base/text.h"
 
 namespace zeus::daemon {
@@ -15,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr Seconds kReadingPeriod = 50ms;  // Of events; clients ask for longer ones.
 constexpr Seconds kLongestStop = 20s;
 constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
 
@@ -89,6 +91,7 @@ Daemon::Daemon(Clock& clock, DaemonOptions options, Configuration configuration)
 
 Daemon::~Daemon() {
   clerk_.reset();
+  teller_.reset();
   // Their threads call into the book, and it into the streams.
   watch_.reset();
   desk_.reset();
@@ -102,7 +105,8 @@ Result<std::unique_ptr<Daemon>> Daemon::Open(Clock& clock, Node node, Configurat
 }
 
 Status Daemon::Build(Node node) {
-  streams_ = std::make_unique<EventStreams>(clock_);
+  events_ = std::make_unique<EventStreams>(clock_, fmt::format("{:x}", SystemEntropy()));
+  streams_ = std::make_unique<PolledStreams>(clock_);
   waiting_ = std::make_unique<WaitingAnswers>(clock_);
   // Programs that use the daemon do not measure these devices by themselves: nothing to share.
   ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
@@ -150,6 +154,7 @@ Status Daemon::Start() {
   }
   for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
+  teller_ = std::make_unique<Ticker>("zeusd-events", [this] { return PublishReadings(); });
   return Ok();
 }
 
@@ -158,6 +163,20 @@ TimePoint Daemon::Step() {
   const TimePoint jobs = jobs_->Step();
   BookEnergy();
   return std::min({leases, jobs, clock_.Now() + kLongestPause});
+}
+
+TimePoint Daemon::PublishReadings() {
+  const TimePoint next = events_->Step();
+  if (events_->counts().streams == 0) return Ticker::kWhenWoken;
+  const ReadingText text(*recorder_);
+  const TimePoint now = clock_.Now();
+  for (const auto* list : {&devices_->gpus(), &devices_->cpus()})
+    for (const NodeDevice& device : *list) {
+      Event event{.kind = EventKind::kReading, .device = device.id};
+      text.Append(device, now, event.data);
+      events_->Publish(event);
+    }
+  return std::min(next, now + kReadingPeriod);
 }
 
 void Daemon::BookEnergy() {
@@ -180,6 +199,7 @@ void Daemon::BookEnergy() {
 }
 
 Status Daemon::Stop() {
+  events_->EndAll();
   streams_->EndAll();
   if (configuration()->stop_policy == StopPolicy::kLeave) return Ok();
   const auto knobs = book_->ClaimedKnobs();
@@ -302,10 +322,10 @@ void Daemon::LeaseChanged(const std::string& lease) {
     const std::lock_guard lock(mutex_);
     owners_.erase(lease);
   }
-  streams_->Publish({.kind = Event::Kind::kLease,
-                     .device = view->knobs.empty() ? "" : view->knobs.front().request.key.device,
-                     .subject = view->subject,
-                     .data = JsonText(wire::ToJson(*view))});
+  events_->Publish({.kind = EventKind::kLease,
+                    .device = view->knobs.empty() ? "" : view->knobs.front().request.key.device,
+                    .subject = view->subject,
+                    .data = JsonText(wire::ToJson(*view))});
 }
 
 void Daemon::KnobReported(const wire::KnobKey& knob, const KnobReport& report) {
@@ -316,7 +336,7 @@ void Daemon::KnobReported(const wire::KnobKey& knob, const KnobReport& report) {
     if (shown == data) return;
     shown = data;
   }
-  streams_->Publish({.kind = Event::Kind::kKnob, .device = knob.device, .data = std::move(data)});
+  events_->Publish({.kind = EventKind::kKnob, .device = knob.device, .data = std::move(data)});
 }
 
 }  // namespace zeus::daemon

@@ -15,11 +15,12 @@
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/daemon/access_rules.h"
-#include "zeus/daemon/api/event_streams.h"
 #include "zeus/daemon/api/node_devices.h"
+#include "zeus/daemon/api/polled_streams.h"
 #include "zeus/daemon/api/waiting_answers.h"
 #include "zeus/daemon/audit_log.h"
 #include "zeus/daemon/device_desk.h"
+#include "zeus/daemon/event_stream.h"
 #include "zeus/daemon/holder_watch.h"
 #include "zeus/daemon/job_book.h"
 #include "zeus/daemon/lease_book.h"
@@ -92,7 +93,10 @@ class Daemon {
   DeviceDesk& desk() { return *desk_; }
   LeaseBook& book() { return *book_; }
   JobBook& jobs() { return *jobs_; }
-  EventStreams& streams() { return *streams_; }
+  EventStreams& events() { return *events_; }
+  // A client follows the events: those of readings are made as long as there are some.
+  void Followed() { teller_->Wake(); }
+  PolledStreams& streams() { return *streams_; }
   WaitingAnswers& waiting() { return *waiting_; }
 
  private:
@@ -102,6 +106,7 @@ class Daemon {
   void KnobReported(const wire::KnobKey& knob, const KnobReport& report);
   bool Allows(const Configuration& rules, const wire::LeaseView& lease) const;
   TimePoint Step();
+  TimePoint PublishReadings();
 
   Clock& clock_;
   const DaemonOptions options_;
@@ -113,7 +118,8 @@ class Daemon {
   std::atomic<std::uint64_t> configuration_number_ = 0;
 
   // In the order in which they need each other.
-  std::unique_ptr<EventStreams> streams_;
+  std::unique_ptr<EventStreams> events_;
+  std::unique_ptr<PolledStreams> streams_;
   std::unique_ptr<WaitingAnswers> waiting_;
   std::unique_ptr<NodeMonitor> recorder_;
   std::unique_ptr<NodeDevices> devices_;
@@ -123,7 +129,8 @@ class Daemon {
   std::unique_ptr<LeaseBook> book_;
   std::unique_ptr<JobBook> jobs_;
   std::unique_ptr<HolderWatch> watch_;
-  std::unique_ptr<Ticker> clerk_;
+  std::unique_ptr<Ticker> clerk_;   // Deadlines of leases, jobs.
+  std::unique_ptr<Ticker> teller_;  // Events of readings.
 };
 
 // The daemon's own identity, for looking at everybody's leases.

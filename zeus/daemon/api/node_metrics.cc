@@ -100,8 +100,9 @@ std::string NodeMetrics::Text(Daemon& daemon) {
     AddSample(sampler_->Take(), set);
     AddRequests(set);
   }
-  set.Add(metrics::kDaemonStreams, {}, ToDouble(daemon.streams().size()));
-  set.Add(metrics::kDaemonStreamDropped, {}, ToDouble(daemon.streams().dropped()));
+  set.Add(metrics::kDaemonStreams, {},
+          ToDouble(daemon.events().counts().streams + daemon.streams().size()));
+  set.Add(metrics::kDaemonStreamDropped, {}, ToDouble(daemon.events().counts().dropped));
   set.Add(metrics::kDaemonAuditLost, {}, ToDouble(daemon.audit().lost()));
   AddLeases(daemon.book().CountLeases(), set);
   AddKnobs(daemon.desk(), set);

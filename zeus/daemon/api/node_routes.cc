@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -229,91 +228,39 @@ http::Answer GetEnergy(Daemon& daemon, const Call& call) {
       {{"since_seconds", *since.value()}, {"until_seconds", end}, {"devices", std::move(list)}});
 }
 
-// The kinds of events that a client wants.
-struct Kinds {
-  bool readings = true;
-  bool leases = true;
-  bool knobs = true;
-  bool notices = true;
-};
-
-Result<Kinds> ParseKinds(const Call& call) {
-  const auto text = call.Query("events");
-  if (!text) return Kinds();
-  Kinds kinds{.readings = false, .leases = false, .knobs = false, .notices = false};
-  for (const std::string_view name : SplitAtCommas(*text)) {
-    if (name == "reading")
-      kinds.readings = true;
-    else if (name == "lease")
-      kinds.leases = true;
-    else if (name == "knob")
-      kinds.knobs = true;
-    else if (name == "notice")
-      kinds.notices = true;
-    else
-      return Error{
-          ErrorCode::kInvalidArgument,
-          fmt::format("events: must be some of reading, lease, knob, notice: {}", Quote(name))};
-  }
-  return kinds;
+Result<EventFilter> ParseFilter(const Call& call, const std::vector<const NodeDevice*>& devices) {
+  EventFilter filter{.subject = call.caller->subject, .sees_all = call.grant.admin()};
+  if (const auto kinds = call.Query("events"))
+    for (const std::string_view name : SplitAtCommas(*kinds)) {
+      auto kind = ParseEventKind(name);
+      if (!kind.ok()) return std::move(kind).error().While("events");
+      filter.kinds.insert(kind.value());
+    }
+  // A caller who may not read devices follows none of their readings.
+  for (const NodeDevice* device : devices) filter.devices.insert(device->id);
+  if (devices.empty()) filter.devices.insert("none");
+  ZEUS_TRY(const auto period, NumberParameter(call, "period"));
+  filter.period = Seconds(std::clamp(period.value_or(1.0), kShortestPeriod, kLongestPeriod));
+  return filter;
 }
 
-std::function<bool(const Event&)> WantsOf(const Kinds& kinds, const Call& call,
-                                          std::set<std::string> devices) {
-  return [kinds, devices = std::move(devices), admin = call.grant.admin(),
-          subject = call.caller->subject](const Event& event) {
-    if (event.kind == Event::Kind::kLease && !kinds.leases) return false;
-    if (event.kind == Event::Kind::kKnob && !kinds.knobs) return false;
-    if (event.kind == Event::Kind::kNotice && !kinds.notices) return false;
-    if (!event.subject.empty() && !admin && event.subject != subject) return false;
-    return event.device.empty() || devices.empty() || devices.contains(event.device);
-  };
-}
-
-// Texts of readings that several streams share. Used by the thread of the streams alone.
-class ReadingEvents {
- public:
-  using Devices = std::vector<const NodeDevice*>;
-
-  explicit ReadingEvents(NodeMonitor& recorder) : text_(recorder) {}
-
-  std::string Get(const Devices& devices, TimePoint now) {
-    Cached& cached = cached_[devices];
-    if (cached.text.empty() || now - cached.at >= kValidity)
-      cached = {.at = now, .text = "event: reading\ndata: " + text_.Document(devices) + "\n\n"};
-    return cached.text;
-  }
-
- private:
-  static constexpr Seconds kValidity{0.01};
-  struct Cached {
-    TimePoint at{};
-    std::string text{};
-  };
-  ReadingText text_;
-  std::map<Devices, Cached> cached_{};
-};
-
-http::Answer GetStream(Daemon& daemon, const Call& call,
-                       const std::shared_ptr<ReadingEvents>& readings) {
+http::Answer GetStream(Daemon& daemon, const Call& call) {
   const auto devices = ReadableDevices(daemon, call);
   if (!devices.ok()) return ToAnswer(devices.error());
-  const auto kinds = ParseKinds(call);
-  if (!kinds.ok()) return ToAnswer(kinds.error());
-  const auto period = NumberParameter(call, "period");
-  if (!period.ok()) return ToAnswer(period.error());
-  std::set<std::string> names;
-  if (call.Query("devices"))
-    for (const NodeDevice* device : devices.value()) names.insert(device->id);
-  EventStreams::Request request{
-      .wants = WantsOf(kinds.value(), call, std::move(names)),
-      .period = Seconds(std::clamp(period.value().value_or(1.0), kShortestPeriod, kLongestPeriod)),
-      .last_event_id = call.request.last_event_id};
-  if (kinds.value().readings && !devices.value().empty())
-    request.readings = [readings, devices = devices.value()](TimePoint now) {
-      return readings->Get(devices, now);
-    };
-  return daemon.streams().Follow(std::move(request));
+  const auto filter = ParseFilter(call, devices.value());
+  if (!filter.ok()) return ToAnswer(filter.error());
+  std::vector<Event> present;
+  const auto& kinds = filter.value().kinds;
+  if (kinds.empty() || kinds.contains(EventKind::kReading))
+    for (const NodeDevice* device : devices.value()) {
+      Event event{.kind = EventKind::kReading, .device = device->id};
+      ReadingText(daemon.recorder()).Append(*device, daemon.clock().Now(), event.data);
+      present.push_back(std::move(event));
+    }
+  auto response = daemon.events().Open(filter.value(), call.request.last_event_id, present);
+  if (!response.ok()) return ToAnswer(response.error());
+  daemon.Followed();
+  return {.pushed = std::move(response).value()};
 }
 
 http::Answer GetAudit(Daemon& daemon, const Call& call) {
@@ -369,8 +316,7 @@ void AddNodeRoutes(Daemon& daemon, RouteTable& table) {
        .query = {"devices", "events", "period"},
        .statuses = {200, 400, 403, 404, 503},
        .work = http::Work::kImmediate},
-      [readings = std::make_shared<ReadingEvents>(daemon.recorder())](
-          Daemon& all, const Call& call) { return GetStream(all, call, readings); });
+      GetStream);
   add({.pattern = "/v1/audit",
        .summary = "The caller's entries of the audit log; all for administrators",
        .query = {"after", "limit"},

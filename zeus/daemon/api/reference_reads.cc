@@ -14,7 +14,6 @@
 namespace zeus::daemon {
 namespace {
 
-constexpr Seconds kPollPeriod{0.05};
 constexpr Seconds kLongestSilence{1.0};  // A stream sends even what does not change.
 
 std::int64_t Rounded(double value) { return std::llround(value); }
@@ -200,9 +199,7 @@ http::Answer StreamGpuPower(Daemon& daemon, const Call& call) {
     if (power.is_null()) return {};
     return {{"power_mw", power}};
   };
-  return daemon.streams().Follow(
-      {.readings = PowerStream(daemon, "gpu_id", std::move(devices).value(), read),
-       .period = kPollPeriod});
+  return daemon.streams().Follow(PowerStream(daemon, "gpu_id", std::move(devices).value(), read));
 }
 
 http::Answer StreamCpuPower(Daemon& daemon, const Call& call) {
@@ -212,9 +209,7 @@ http::Answer StreamCpuPower(Daemon& daemon, const Call& call) {
     const Json power = CpuPowerOf(daemon, device);
     return power["cpu_mw"].is_null() ? Json() : power;
   };
-  return daemon.streams().Follow(
-      {.readings = PowerStream(daemon, "cpu_id", std::move(devices).value(), read),
-       .period = kPollPeriod});
+  return daemon.streams().Follow(PowerStream(daemon, "cpu_id", std::move(devices).value(), read));
 }
 
 }  // namespace
