@@ -346,7 +346,7 @@ JobBook::View JobBook::ViewOf(const Job& job) const {
   View view{.spec = job.spec,
             .ended = job.ended.has_value(),
             .end_reason = job.end_reason,
-            .since = ToText(job.since),
+            .since = zeus::ToText(job.since),
             .duration = job.ended.value_or(clock_.Now()) - job.began,
             .steps = job.steps};
   for (const auto& [device, share] : job.shares) view.devices.push_back(share);

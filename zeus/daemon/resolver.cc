@@ -91,7 +91,7 @@ struct Window {
   Hertz highest;
 };
 
-Hertz Clock(const Setting& setting) { return std::get<Hertz>(setting); }
+Hertz HertzOf(const Setting& setting) { return std::get<Hertz>(setting); }
 
 // The window of the steps inside of both; nullopt when there are none.
 std::optional<Window> Intersect(const Window& window, const Window& other,
@@ -104,19 +104,19 @@ std::optional<Window> Intersect(const Window& window, const Window& other,
   const auto first = std::ranges::lower_bound(steps, Setting(both.lowest));
   const auto end = std::ranges::upper_bound(steps, Setting(both.highest));
   if (first >= end) return std::nullopt;
-  return Window{.lowest = Clock(*first), .highest = Clock(*std::prev(end))};
+  return Window{.lowest = HertzOf(*first), .highest = HertzOf(*std::prev(end))};
 }
 
 Window WindowOf(const Claim& claim, const std::optional<KnobChoices>& choices) {
   if (const auto* range = std::get_if<InRange>(&claim.demand))
     return {.lowest = range->lowest, .highest = range->highest};
   // Rounded as the device rounds it, so that a clock between two steps is not an empty range.
-  const Hertz clock = Clock(Clip(ValueOf(claim), choices));
+  const Hertz clock = HertzOf(Clip(ValueOf(claim), choices));
   return {.lowest = clock, .highest = clock};
 }
 
 Window WholeRange(const std::optional<KnobChoices>& choices) {
-  if (choices) return {.lowest = Clock(choices->lowest), .highest = Clock(choices->highest)};
+  if (choices) return {.lowest = HertzOf(choices->lowest), .highest = HertzOf(choices->highest)};
   return {.lowest = Hertz(0), .highest = Hertz(std::numeric_limits<double>::max())};
 }
 
@@ -156,7 +156,7 @@ std::optional<Window> LockedBefore(const std::optional<KnobValue>& baseline) {
     return Window{.lowest = range->min, .highest = range->max};
   const auto* setting = std::get_if<Setting>(&*baseline);
   if (setting == nullptr || !std::holds_alternative<Hertz>(*setting)) return std::nullopt;
-  return Window{.lowest = Clock(*setting), .highest = Clock(*setting)};
+  return Window{.lowest = HertzOf(*setting), .highest = HertzOf(*setting)};
 }
 
 KnobValue ValueOf(const Window& window, bool fixed) {
@@ -176,13 +176,12 @@ Resolution ResolveClock(const std::optional<KnobValue>& baseline,
     decision.fixed = locked->lowest == locked->highest;
   }
   const Claim* cap = StrictestCap(claims);
-  if (cap != nullptr && Clock(ValueOf(*cap)) < decision.window.highest) {
-    const Hertz highest = Clock(Clip(ValueOf(*cap), choices));
+  if (cap != nullptr && HertzOf(ValueOf(*cap)) < decision.window.highest) {
+    const Hertz highest = HertzOf(Clip(ValueOf(*cap), choices));
     decision.window = {.lowest = std::min(decision.window.lowest, highest), .highest = highest};
     resolution.bound_by = cap->lease;
   }
-  if (!resolution.bound_by.empty())
-    resolution.effective = ValueOf(decision.window, decision.fixed);
+  if (!resolution.bound_by.empty()) resolution.effective = ValueOf(decision.window, decision.fixed);
   return resolution;
 }
 
@@ -199,7 +198,7 @@ bool Contradict(const wire::Demand& a, const wire::Demand& b) {
   if (a_exactly != nullptr && b_exactly != nullptr) return true;
   const auto window = [](const wire::Demand& demand, const Exactly* exactly) {
     if (exactly != nullptr)
-      return Window{.lowest = Clock(exactly->value), .highest = Clock(exactly->value)};
+      return Window{.lowest = HertzOf(exactly->value), .highest = HertzOf(exactly->value)};
     const auto& range = std::get<InRange>(demand);
     return Window{.lowest = range.lowest, .highest = range.highest};
   };
