@@ -77,7 +77,7 @@ class ZeusdTest(ZeusdTestCase):
         wait_until(lambda: self.limits()[0] == LIMIT, "the limit of a closed connection is put back")
 
     def test_a_value_out_of_bounds_is_refused(self):
-        self.error(self.ask("POST", "/v1/leases", self.lease(LOWEST - 1)), 422, "out_of_bounds")
+        self.error(self.ask("POST", "/v1/leases", self.lease(LOWEST - 1)), 422, "invalid_argument")
         status, body = self.ask_as(RESEARCHER, "POST", "/v1/leases", self.lease(149))
         self.assertEqual(status, 422, body)
         self.assertEqual(self.limits(), [LIMIT, LIMIT])
