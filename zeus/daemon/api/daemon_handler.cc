@@ -74,7 +74,8 @@ void DaemonHandler::AddSystemRoutes() {
   const auto add = [this](NodeRoute route, auto handler) {
     route.method = "GET";
     route.handler = handler;
-    route.open = true;
+    // Metrics name jobs and users.
+    route.open = route.pattern != "/metrics";
     routes_.Add(std::move(route));
   };
   add({.pattern = "/healthz",
@@ -130,6 +131,12 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
   }
   admitted.caller = peer->caller();
   const bool tcp = admitted.caller->transport == Caller::Transport::kTcp;
+  if (tcp && !request.origin.empty()) {
+    // A page in the browser of somebody who can reach this address.
+    admitted.refusal =
+        http::RefusalAnswer(403, "permission_denied", "web pages get no answers here");
+    return admitted;
+  }
   if (options_.tokens != nullptr && !request.authorization.empty()) {
     const std::string_view text = request.authorization;
     const auto claims = options_.tokens->Check(
@@ -149,7 +156,11 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
     metrics_.CountDenial(NodeMetrics::Denial::kNoToken);
     admitted.refusal = Unauthorized("this needs a token: Authorization: Bearer …");
   }
-  admitted.grant = peer->GrantFrom(daemon_);
+  // Where there are no tokens, callers over TCP are strangers.
+  if (tcp && options_.tokens == nullptr)
+    admitted.grant = std::make_shared<const Grant>(daemon_.configuration()->defaults);
+  else
+    admitted.grant = peer->GrantFrom(daemon_);
   return admitted;
 }
 
