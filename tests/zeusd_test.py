@@ -189,6 +189,40 @@ class ZeusdTest(ZeusdTestCase):
         ended = self.ask("DELETE", "/v1/jobs/slurm:1")
         self.assertEqual(ended.status, 200, ended.text)
 
+    def test_what_the_driver_refuses_is_503_and_not_held(self):
+        self.daemon.stop()
+        self.start_daemon(prefix=["setpriv", "--bounding-set", "-sys_admin"])
+        answer = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=600))
+        error = self.error(answer, 503, "unavailable")
+        self.assertIn("the driver refused", error["message"])
+        self.assertEqual({lease["state"] for lease in self.ask("GET", "/v1/leases").json["leases"]}, {"ended"})
+        answer = self.ask("POST", "/gpu/set_power_limit?gpu_ids=0&power_limit_mw=200000&block=true")
+        self.assertEqual((answer.status, set(answer.json["errors"])), (403, {"0"}), answer.text)
+        self.assertEqual(self.limits(), [LIMIT, LIMIT])
+
+    def test_a_device_in_maintenance_is_503_and_gets_its_leases_back(self):
+        created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=600))
+        self.assertEqual(created.status, 201, created.text)
+        path = f"/v1/gpus/{self.uuids()[0]}/maintenance"
+        begun = self.ask("POST", path, {"seconds": 600})
+        self.assertEqual(begun.status, 200, begun.text)
+        self.assertEqual(self.limits()[0], LIMIT)
+        lease = "/v1/leases/" + created.json["id"]
+        self.assertEqual(self.ask("GET", lease).json["state"], "suspended")
+        self.assertEqual(self.ask("POST", "/v1/leases", self.lease(150, how="at_most")).status, 503)
+        self.assertEqual(self.ask("DELETE", path).status, 200)
+        wait_until(lambda: self.ask("GET", lease).json["state"] == "active", "the lease is applied again")
+        self.assertEqual(self.limits()[0], 200)
+
+    def test_too_many_changes_are_429(self):
+        self.daemon.stop()
+        self.start_daemon('[defaults]\nscopes = ["gpu-control"]\nleases = 2\n')
+        for gpu in (0, 1):
+            _, status, lease = self.hold(self.lease(200, gpu=gpu), uid=STRANGER)
+            self.assertEqual(status, 201, lease)
+        status, body = self.ask_as(STRANGER, "POST", "/v1/leases", self.lease(240, how="at_most"))
+        self.assertEqual(status, 429, body)
+
     def test_refusals_and_changes_are_in_the_audit_log(self):
         self.ask_as(STRANGER, "POST", "/v1/restore", {"all": True})
         self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=60))

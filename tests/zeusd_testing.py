@@ -31,8 +31,8 @@ class Answer:
 class Daemon(PipedProgram):
     """A `zeusd serve` process that is ready."""
 
-    def __init__(self, arguments, environment):
-        self.process = subprocess.Popen([ZEUSD, "serve", *arguments], env=environment, stdout=subprocess.PIPE,
+    def __init__(self, arguments, environment, prefix=()):
+        self.process = subprocess.Popen([*prefix, ZEUSD, "serve", *arguments], env=environment, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         self.ready = self.process.stdout.readline()
         if not self.ready.startswith("zeusd: ready on "):
@@ -92,13 +92,13 @@ class ZeusdTestCase(SimTestCase):
             file.write(text)
         os.chmod(self.config_path, 0o644)
 
-    def start_daemon(self, configuration=None, *arguments):
+    def start_daemon(self, configuration=None, *arguments, prefix=()):
         if configuration is not None:
             self.configure(configuration)
         words = ["--socket-path", self.socket_path, *arguments]
         if os.path.exists(self.config_path):
             words += ["--config", self.config_path]
-        self.daemon = Daemon(words, self.environment)
+        self.daemon = Daemon(words, self.environment, prefix)
         self.addCleanup(self.daemon.kill)
         return self.daemon
 
