@@ -150,25 +150,37 @@ struct Servers {
   }
 };
 
+Result<http::ServerOptions> UnixOptions(const ServeOptions& options,
+                                        const std::vector<ActivatedSocket>& sockets) {
+  ZEUS_TRY(const http::SocketPermissions permissions, Permissions(options));
+  http::ServerOptions uds{.listen = "unix:" + fs::absolute(options.socket_path).string(),
+                          .permissions = permissions,
+                          .limits = RequestLimits(options)};
+  for (const ActivatedSocket& socket : sockets)
+    if (socket.name != "board") uds.listening_descriptor = socket.descriptor->get();
+  return uds;
+}
+
+http::ServerOptions TcpOptions(const ServeOptions& options, const std::string& address) {
+  http::ServerOptions tcp{.listen = address, .limits = RequestLimits(options)};
+  if (!options.tls_certificate.empty())
+    tcp.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  return tcp;
+}
+
 Result<Servers> StartServers(const ServeOptions& options, const std::string& tcp_address,
                              const std::vector<ActivatedSocket>& sockets, DaemonHandler& handler,
-                             NodeMetrics& metrics, const Clock& clock) {
+                             NodeMetrics& metrics) {
+  const Clock& clock = handler.clock();
   Servers servers;
   if (options.mode == "uds") {
-    ZEUS_TRY(const http::SocketPermissions permissions, Permissions(options));
-    http::ServerOptions uds{.listen = "unix:" + fs::absolute(options.socket_path).string(),
-                            .permissions = permissions,
-                            .limits = RequestLimits(options)};
-    for (const ActivatedSocket& socket : sockets)
-      if (socket.name != "board") uds.listening_descriptor = socket.descriptor->get();
+    ZEUS_TRY(const http::ServerOptions uds, UnixOptions(options, sockets));
     ZEUS_TRY(auto server, http::Server::Start(uds, handler, metrics.unix_connections(), clock));
     servers.all.push_back(std::move(server));
   }
   if (!tcp_address.empty()) {
-    http::ServerOptions tcp{.listen = tcp_address, .limits = RequestLimits(options)};
-    if (!options.tls_certificate.empty())
-      tcp.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
-    ZEUS_TRY(auto server, http::Server::Start(tcp, handler, metrics.tcp_connections(), clock));
+    ZEUS_TRY(auto server, http::Server::Start(TcpOptions(options, tcp_address), handler,
+                                              metrics.tcp_connections(), clock));
     servers.all.push_back(std::move(server));
   }
   return servers;
@@ -228,7 +240,7 @@ void Session::RunUntilSignal(SignalWatch& signals) {
 Status Session::End() {
   (void)notifier_.Stopping();
   for (const auto& server : servers_.all) server->BeginShutdown();
-  const Status stopped = daemon_.Stop();
+  Status stopped = daemon_.Stop();
   for (const auto& server : servers_.all) server->WaitForShutdown(kLongestDrain);
   return stopped;
 }
@@ -273,8 +285,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   NodeMetrics metrics;
   DaemonHandler handler(*daemon, metrics,
                         {.groups = groups, .tokens = tokens.get(), .log = frame.log.get()});
-  ZEUS_TRY(Servers servers,
-           StartServers(options, tcp_address, frame.sockets, handler, metrics, clock));
+  ZEUS_TRY(Servers servers, StartServers(options, tcp_address, frame.sockets, handler, metrics));
   const std::string ready = "ready on " + servers.Urls();
   fmt::print("zeusd: {}\n", ready);
   ZEUS_RETURN_IF_ERROR(zeus::cli::FlushOutput());

@@ -42,6 +42,7 @@ class DaemonHandler final : public http::RequestHandler {
   void Finished(const http::FinishedRequest& request) override;
 
   const RouteTable& routes() const { return routes_; }
+  const Clock& clock() const { return daemon_.clock(); }
 
  private:
   class Peer;
