@@ -114,8 +114,8 @@ class EnergyMonitor {
   // The final result of a window that was ended. kUnavailable until the sensor has shown what
   // happened at its end; kNotFound when the id is unknown or its result was given or dropped.
   Result<Measurement> RefinedResult(WindowId id);
-  // Steps, or waits for the recorder thread, until the result is final or `timeout` has passed;
-  // then the best there is (stage kImmediate).
+  // Waits, and steps where no recorder thread does, until the sensors have shown the end of the
+  // window or `timeout` has passed; then returns the best there is (stage kImmediate).
   Result<Measurement> Refine(WindowId id, Seconds timeout = Seconds(2));
 
   // Called with each refined result, on the thread that calls Step().

@@ -22,7 +22,10 @@ struct PolicySpec {
   std::vector<int> batch_sizes{};  // Ascending, each once.
   int default_batch_size = 0;      // One of batch_sizes.
   int max_epochs = 100;
-  std::optional<double> beta = 2.0;  // Runs stop at beta times the least cost; nullopt: never.
+  // A run is stopped when its cost exceeds beta times a reference; nullopt: never. The reference of
+  // knowledge_gradient is the expected cost of its batch size, or that of the best one where its
+  // own has never reached the target; the reference of zeus is the least cost that reached it.
+  std::optional<double> beta = 2.0;
   int pruning_rounds = 2;
   int window = 0;  // How many of the latest observations count; 0: all.
   // Prior of the reward, which is minus the cost in joules, as in the authors' implementation.
