@@ -22,9 +22,9 @@ struct PolicySpec {
   std::vector<int> batch_sizes{};  // Ascending, each once.
   int default_batch_size = 0;      // One of batch_sizes.
   int max_epochs = 100;
-  // A run is stopped when its cost exceeds beta times a reference; nullopt: never. The reference of
-  // knowledge_gradient is the expected cost of its batch size, or that of the best one where its
-  // own has never reached the target; the reference of zeus is the least cost that reached it.
+  // How far a run may go; nullopt: to max_epochs. zeus: beta times the least cost that reached the
+  // target. knowledge_gradient: beta times the epochs that its batch size is expected to need, or
+  // at most beta times the leader's cost where that batch size has never reached the target.
   std::optional<double> beta = 2.0;
   int pruning_rounds = 2;
   int window = 0;  // How many of the latest observations count; 0: all.
