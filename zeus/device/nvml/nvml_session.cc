@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "zeus/base/process.h"
+#include "zeus/base/shared_library.h"
 #include "zeus/base/text.h"
-#include "zeus/device/shared_library.h"
 
 namespace zeus::nvml {
 namespace {
