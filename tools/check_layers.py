@@ -30,7 +30,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},
-    "daemon": {"base", "wire/node"},
+    "daemon": {"base", "device", "http", "wire/node"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "gateway": {"base", "http", "metrics", "monitor", "optimizer/clock", "wire/llm"},
     "inference": {"base", "device", "http", "metrics"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -21,21 +22,28 @@ struct RuleMatch {
   std::vector<uid_t> uids{};
   std::vector<gid_t> groups{};  // Any of them; names are looked up when the file is read.
   std::optional<bool> contained{};
-  std::string cgroup{};      // A shell pattern: "*/kubepods*/*"; empty: any.
-  std::string name_space{};  // Kubernetes namespace of the caller's pod; empty: any.
-  std::vector<std::string> subjects{};  // Of tokens.
+  std::string cgroup{};                 // A shell pattern: "*/kubepods*/*"; empty: any.
+  std::string name_space{};             // Kubernetes namespace of the caller's pod; empty: any.
+  std::vector<std::string> subjects{};  // Subjects of tokens.
 };
 
 struct AccessRule {
   std::string name{};
   RuleMatch match{};
+  // Its `leases` is not used: a rule that says nothing about them leaves the number to others.
   Grant grant{};
+  std::optional<std::size_t> leases{};
 };
 
 enum class ForeignPolicy { kRespect, kReassert };
 enum class StopPolicy { kRestore, kLeave };
 
 // The content of /etc/zeus/zeusd.toml. Immutable.
+//
+// `devices` of a rule says whose knobs may be turned; everything may be read. It counts together
+// with a scope that controls (gpu-control, cpu-control, budget), and such a rule without `devices`
+// means all. Numbers of leases and of settings per second in [defaults] hold where no rule that
+// matches says its own.
 struct Configuration {
   Grant defaults{};  // For everybody on the Unix socket.
   std::vector<AccessRule> rules{};
@@ -65,7 +73,8 @@ struct CallerContext {
 
 // A pure function of the configuration: the scopes of all rules that match unite, the strictest of
 // their bounds holds. Root of the host is an administrator. A token's scopes replace those of rules
-// over TCP, and limit nothing on the Unix socket.
+// over TCP, and limit nothing on the Unix socket, where they add to the rules. Over TCP only rules
+// match that name the subject.
 Grant GrantFor(const Configuration& configuration, const Caller& caller,
                const CallerContext& context = {});
 

@@ -37,16 +37,17 @@ struct AuditEntry {
   Seconds duration{};
 };
 
-// What was changed, by whom, from what to what, and why it ended: one JSON line each, in a file that
-// is only appended to. Append() never waits for the disk: a thread writes, and lines that it cannot
-// write are counted and lost. The newest entries are also kept in memory, for GET /v1/audit.
+// What was changed, by whom, from what to what, and why it ended: one JSON line each, in a file
+// that is only appended to. Append() never waits for the disk: a thread writes, and lines that it
+// cannot write are counted and lost. The newest entries are also kept in memory, for GET /v1/audit.
 // Thread-safe; the clock must outlive it.
 class AuditLog {
  public:
-  static constexpr std::size_t kKept = 4096;       // Entries in memory.
+  static constexpr std::size_t kKept = 4096;        // Entries in memory.
   static constexpr std::size_t kMostQueued = 8192;  // Lines that wait for the disk.
 
-  // An empty path: entries are kept in memory only. kPermissionDenied and kUnavailable name the file.
+  // An empty path: entries are kept in memory only. kPermissionDenied and kUnavailable name the
+  // file.
   static Result<std::unique_ptr<AuditLog>> Open(std::filesystem::path file, Clock& clock);
   ~AuditLog();  // Writes what is queued, as far as that takes less than a second.
   AuditLog(const AuditLog&) = delete;
@@ -63,6 +64,9 @@ class AuditLog {
   // Opens the file again, after it was rotated.
   Status Reopen();
   std::uint64_t lost() const;
+
+  // Waits until the lines that were appended so far are on the disk or lost.
+  bool WaitUntilWritten(Seconds timeout) const;
 
  private:
   class State;

@@ -20,18 +20,20 @@
 namespace zeus::daemon {
 
 // Makes the knobs of all devices agree with the claims on them. Each device has a worker thread, so
-// one that hangs stops no other. A knob is taken in the journal before it is first turned, and given
-// back when its last claim is gone; what cannot be put back is tried again until it is. Every value
-// is read back after it was written, and every `check_period`, to see what other programs do.
+// one that hangs stops no other. A knob is taken in the journal before it is first turned, and
+// given back when its last claim is gone; what cannot be put back is tried again until it is. Every
+// value is read back after it was written, and every `check_period`, to see what other programs do.
 // Thread-safe. The referenced objects must outlive it.
 class DeviceDesk final : public KnobDesk {
  public:
   struct Options {
     ForeignPolicy foreign = ForeignPolicy::kRespect;
     Seconds check_period{5};
-    Seconds retry_period{5};    // For knobs that could not be put back.
-    Seconds longest_call{10};   // A device whose driver takes longer is stuck.
+    Seconds retry_period{5};                         // For knobs that could not be put back.
+    Seconds longest_call{10};                        // A device whose driver takes longer is stuck.
     std::map<wire::LeaseKnob, KnobBounds> bounds{};  // For everybody.
+    std::optional<bool>
+        may_raise{};  // Above the value that was found; nullopt: by the machine's policy.
     // For tests: replaces the actuator of a knob, or wraps it.
     std::function<std::unique_ptr<KnobActuator>(std::unique_ptr<KnobActuator>)> wrap{};
     // Called with what a worker did, for streams and metrics; on the worker's thread.
@@ -49,6 +51,9 @@ class DeviceDesk final : public KnobDesk {
   std::optional<KnobFacts> Find(const wire::KnobKey& knob) const override;
   void Wake(const wire::KnobKey& knob) override;
   Status Ready(const std::string& device) const override;
+
+  // Looks at all knobs of a device now: after a sign that it lives or was changed.
+  void Refresh(const std::string& device);
 
   // All knobs of all devices, for GET /v1/node.
   std::vector<KnobFacts> Knobs() const;

@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
+#include "zeus/base/file_descriptor.h"
 #include "zeus/base/result.h"
+#include "zeus/base/units.h"
 #include "zeus/daemon/caller.h"
 
 namespace zeus::daemon {
@@ -23,10 +26,18 @@ class PeerReader {
   static Caller OverTcp(std::uint64_t connection);
 
  private:
+  void ReadProcess(std::int64_t pid, Caller& caller) const;
+  bool IsContained(const std::filesystem::path& process) const;
+
   std::filesystem::path procfs_;
   std::string pid_namespace_{};
   std::string user_namespace_{};
   std::string mount_namespace_{};
 };
+
+// The pidfd of the process with this number, for kernels that give none for a socket: null when the
+// process started after the moment `since_boot`, so that its number was another one's then.
+std::shared_ptr<FileDescriptor> PidfdOfProcessBefore(std::int64_t pid, Seconds since_boot,
+                                                     const std::filesystem::path& procfs = "/proc");
 
 }  // namespace zeus::daemon

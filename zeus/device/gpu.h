@@ -46,6 +46,8 @@ const char* ClockDomainName(ClockDomain domain);
 struct ClockRange {
   Hertz min;
   Hertz max;
+
+  friend bool operator==(const ClockRange&, const ClockRange&) = default;
 };
 
 struct Utilization {

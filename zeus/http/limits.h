@@ -102,9 +102,11 @@ class ConnectionPlaces {
 
   explicit ConnectionPlaces(const Capacity& capacity) : capacity_(capacity) {}
 
-  // Assigns a place to a new connection. An empty address is that of a Unix socket, whose
-  // connections are not counted by address.
+  // Assigns a place to a new connection. Connections with an empty address (Unix
+  // sockets whose handler gives no key) are not counted by address.
   Place Assign(const std::string& address);
+  // Assigns a place for a connection that the handler refuses: one of the reserve, or none.
+  Place AssignRefused();
   // Assigns a place of the reserve beyond its limit: another one is about to become free.
   Place AssignReserve();
   void Release(Place place, const std::string& address);

@@ -49,6 +49,11 @@ class GpuActuator : public KnobActuator {
     return energy.value().total;
   }
 
+  std::uint64_t ReloadsSeen() override {
+    const auto energy = gpu_.Energy();
+    return energy.ok() ? energy.value().epoch : 0;
+  }
+
  protected:
   // Only what Prepare() will change: of two knobs of a GPU, the first one puts it back.
   std::optional<Persistence> PersistenceToPutBack() {
@@ -149,6 +154,10 @@ class LockedClock final : public GpuActuator {
     return gpu_.LockClockWithoutJournal(domain_, {.min = clock, .max = clock});
   }
 
+  Status ApplyRange(const ClockRange& range) override {
+    return gpu_.LockClockWithoutJournal(domain_, range);
+  }
+
   Result<std::string> PutToDefault() override {
     ZEUS_RETURN_IF_ERROR(gpu_.ResetClock(domain_));
     return std::string("not locked");
@@ -169,11 +178,36 @@ class LockedClock final : public GpuActuator {
   const ClockDomain domain_;
 };
 
+class PersistenceMode final : public GpuActuator {
+ public:
+  using GpuActuator::GpuActuator;
+
+  KnobKind kind() const override { return KnobKind::kPersistence; }
+
+  Result<KnobChoices> Choices() override {
+    return KnobChoices{.lowest = Watts(1), .highest = Watts(1)};
+  }
+
+  Result<KnobState> Read() override {
+    ZEUS_TRY(const Persistence mode, gpu_.CurrentPersistence());
+    return KnobState{.setting = std::nullopt, .persistence = mode};
+  }
+
+  Status Apply(const Setting& /*on*/) override { return gpu_.SetPersistence(Persistence::kOn); }
+  Status PutBack(const KnobState& state) override { return PutBackPersistence(state); }
+
+  Result<std::string> PutToDefault() override {
+    return Error{ErrorCode::kNotSupported, "no driver tells the default of its persistence mode"};
+  }
+};
+
 }  // namespace
 
 Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu) {
   if (kind == KnobKind::kCpuPowerLimit)
     return Error{ErrorCode::kInvalidArgument, gpu.name() + " is not a CPU: choose a knob of a GPU"};
+  if (kind == KnobKind::kPersistence)
+    return std::unique_ptr<KnobActuator>(std::make_unique<PersistenceMode>(gpu, Watts()));
   ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
   if (kind == KnobKind::kGpuPowerLimit)
     return std::unique_ptr<KnobActuator>(std::make_unique<GpuPowerLimit>(gpu, limit.range.max));
@@ -242,6 +276,7 @@ Result<std::unique_ptr<KnobActuator>> MakeActuator(CpuPackage& cpu) {
 }
 
 std::string KnobName(KnobKind kind, const std::string& device) {
+  if (kind == KnobKind::kPersistence) return "persistence mode of " + device;
   if (!IsClock(kind)) return "power limit of " + device;
   const char* const domain = kind == KnobKind::kGraphicsClock ? "graphics" : "memory";
   return fmt::format("{} clock of {}", domain, device);

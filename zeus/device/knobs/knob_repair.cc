@@ -124,6 +124,7 @@ std::string ToText(const KnobRepair& repair) {
   const std::optional<Setting>& before = repair.entry.before.setting;
   switch (repair.outcome) {
     case KnobRepair::Outcome::kRestored:
+      if (repair.entry.kind == KnobKind::kPersistence) return knob + " put back";
       return before ? fmt::format("{} put back to {}", knob, ToText(*before))
                     : fmt::format("{} unlocked", knob);
     case KnobRepair::Outcome::kDiscarded:

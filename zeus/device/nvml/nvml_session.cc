@@ -26,7 +26,7 @@ constexpr std::array kMeanings = {
     Meaning{kInvalidArgument, ErrorCode::kInvalidArgument, "the driver rejected the argument", ""},
     Meaning{kNotSupported, ErrorCode::kNotSupported, "not supported by this GPU or its mode", ""},
     Meaning{kNoPermission, ErrorCode::kPermissionDenied, "the driver refused",
-            "needs root (CAP_SYS_ADMIN in containers)"},
+            kPrivilegeNeeded},
     Meaning{kAlreadyInitialized, ErrorCode::kInternal, "NVML was initialised twice", ""},
     Meaning{kNotFound, ErrorCode::kNotFound, "the driver knows no such thing", ""},
     Meaning{kInsufficientSize, ErrorCode::kInternal, "the driver has more data than expected", ""},
