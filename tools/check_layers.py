@@ -51,7 +51,8 @@ LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
              "pipeline": "optimizer/pipeline",
-             "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm"}
+             "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
+             "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
