@@ -272,6 +272,16 @@ TEST_F(KnobJournalTest, AFolderBehindALinkIsRefused) {
   EXPECT_FALSE(CheckKnobFolder(link, KnobFolderUse::kOfMachine).ok());
 }
 
+TEST_F(KnobJournalTest, SettingsThatFailedDoNotDisplaceTheOneInForce) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  ASSERT_TRUE(gpu_->InjectFault({.kind = FaultKind::kNoPermission}));
+  EXPECT_FALSE(knob->Set(175_W).ok());
+  EXPECT_FALSE(knob->Set(200_W).ok());
+  EXPECT_THAT(journal_.List().value()[0].entry.ours, ::testing::Contains(Setting(150_W)));
+  gpu_->ClearFaults();
+}
+
 TEST_F(KnobJournalTest, TheEntryTellsWhoWroteIt) {
   const auto knob = MakeKnob();
   ASSERT_TRUE(knob->Set(150_W).ok());
