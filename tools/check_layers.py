@@ -50,7 +50,7 @@ COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
 LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
-             "pipeline": "optimizer/pipeline",
+             "node_messages": "wire/node", "pipeline": "optimizer/pipeline",
              "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 

@@ -142,7 +142,7 @@ TimePoint DeviceWorker::Step() {
     prepared_ = true;
   }
   {
-    const std::lock_guard lock(rules_->mutex);  // Nobody misses the change between look and wait.
+    const std::lock_guard lock(rules_->mutex);  // Not between a look and the wait after it.
   }
   rules_->changed.notify_all();
   return NextStep();
