@@ -216,6 +216,26 @@ TEST_F(DeviceDeskTroubleTest, ADeviceThatHangsIsStuckAndDisturbsNoOther) {
   EXPECT_TRUE(desk_->Ready(Key().device).ok());
 }
 
+TEST_F(DeviceDeskTroubleTest, ADeviceThatHangsAtTheStartKeepsNoOtherFromStarting) {
+  Gate gate;
+  WrapFirstGpu([&gate](const char*, const KnobDevice&) {
+    gate.Pass();
+    return Ok();
+  });
+  options_.longest_call = Seconds(0.1);
+  gate.Close();
+  Open();
+  const auto other = Key(LeaseKnob::kGpuPowerLimit, 1);
+  EXPECT_FALSE(Settle(other, {Exactly("b", 175_W)}).trouble);
+  EXPECT_FALSE(desk_->Find(Key()));
+  clock_.Advance(Seconds(1));
+  EXPECT_THAT(desk_->Ready(Key().device).error().message, HasSubstr("is stuck"));
+  claims_.Set(Key(), {Exactly("a", 150_W)});
+  gate.Open();
+  EXPECT_TRUE(desk_->WaitUntilSettled(Key(), kTimeout));
+  EXPECT_EQ(Requested(), 150_W);
+}
+
 TEST(DeviceDeskEndTest, ADeskWithADeviceThatHangsEndsAllTheSame) {
   EXPECT_TRUE(zeus::testing::HoldsInAChild([] {
     Gate gate;
