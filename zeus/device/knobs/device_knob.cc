@@ -145,7 +145,9 @@ Status DeviceKnob::Take(const Setting& first) {
 Status DeviceKnob::TurnTo(const Setting& setting) {
   const bool known = SameSetting(turned_->ours.back(), setting);
   if (!known) {
-    turned_->ours = {turned_->ours.back(), setting};
+    // One that failed before may be in force as well as the one before it.
+    std::erase_if(turned_->ours, [&](const Setting& ours) { return SameSetting(ours, setting); });
+    turned_->ours.push_back(setting);
     // Drivers do not report locked clocks, so a noted one could not be compared with the present
     // one.
     if (journal_ != nullptr && !IsClock(kind()))
