@@ -370,7 +370,7 @@ Status Document::ReadRules(const toml::node& node, std::vector<AccessRule>& rule
   for (const toml::node& element : *list) {
     const toml::table* table = element.as_table();
     if (table == nullptr) return Wrong(element, "rule", "must be written as [[rule]]");
-    ZEUS_TRY(rules.emplace_back(), ReadRule(*table, rules.size()));
+    ZEUS_TRY(rules.emplace_back(), ReadRule(*table, rules.size() + 1));
   }
   return Ok();
 }
