@@ -562,8 +562,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       return false;
     }
     std::string text = PieceText(news, finished);
-    const auto sent = ::send(Socket().native_handle(), text.data(), text.size(),
-                             MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent =
+        ::send(Socket().native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == static_cast<::ssize_t>(text.size())) return true;
     unsent_ = text.substr(static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
     return false;
