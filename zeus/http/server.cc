@@ -113,7 +113,8 @@ class Server::State {
                  .answers = answers_,
                  .draining = draining_,
                  .make_request_id = [this] { return fmt::format("{:x}", ++request_ids_); },
-                 .wake_topic = [this](const std::string& topic) { WakeTopic(topic); }} {
+                 .wake_topic = [this](const std::string& topic) { WakeTopic(topic); },
+                 .bell = bell_} {
     // Starting from the time keeps the ids of two runs of the server apart in one log.
     request_ids_ = static_cast<std::uint64_t>(clock.WallNow().time_since_epoch().count()) << 8;
   }
@@ -406,6 +407,7 @@ class Server::State {
   std::mutex mutex_;
   std::condition_variable gone_;
   bool drained_ = false;  // Guarded by mutex_.
+  NewsBell bell_{io_};
   WorkerPool readers_;
   WorkerPool workers_;
   WorkerPool slow_workers_;

@@ -479,8 +479,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                                    FinishedRequest& finished) {
     const std::weak_ptr<Session> weak = this->weak_from_this();
     response->WakeBy([weak] {
-      if (const auto self = weak.lock())
-        asio::post(self->context_.io, [self] { self->WakeForNews(); });
+      if (auto self = weak.lock()) {
+        NewsBell& bell = self->context_.bell;
+        bell.Ring(std::move(self));
+      }
     });
     client_left_ = gone_;
     WatchForLeaving();
@@ -544,7 +546,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     return text;
   }
 
-  void WakeForNews() {
+  void WakeForNews() override {
     if (send_at_once_ && send_at_once_()) return;
     send_at_once_ = nullptr;  // Until the coroutine has sent what is left.
     news_ = true;
