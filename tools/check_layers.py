@@ -31,6 +31,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},
     "daemon": {"base", "device", "http", "wire/node"},
+    "daemon/api": {"base", "daemon", "device", "export", "http", "metrics", "monitor", "wire/node"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "gateway": {"base", "http", "metrics", "monitor", "optimizer/clock", "wire/llm"},
     "inference": {"base", "device", "http", "metrics"},
@@ -52,7 +53,7 @@ LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
              "pipeline": "optimizer/pipeline",
              "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
-             "node_messages": "wire/node"}
+             "daemon_api": "daemon/api", "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

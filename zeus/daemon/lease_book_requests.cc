@@ -186,7 +186,7 @@ LeaseRecord LeaseBook::State::NewRecord(const Caller& caller, const wire::LeaseS
   if (holder.kind == wire::HolderKind::kTtl && !record.ttl) record.ttl = options_.default_ttl;
   record.holder = std::move(holder);
   record.request_id = spec.request_id;
-  record.since = ToText(clock_.WallNow());
+  record.since = zeus::ToText(clock_.WallNow());
   return record;
 }
 

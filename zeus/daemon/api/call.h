@@ -37,8 +37,8 @@ enum class ApiGroup { kNone, kGpuControl, kGpuRead, kCpuRead };
 
 // A route of the daemon, with the facts that access control and the documentation need.
 struct NodeRoute {
-  std::string_view method;
-  std::string_view pattern;  // "/v1/leases/{id}"
+  std::string_view method{};
+  std::string_view pattern{};  // "/v1/leases/{id}"
   std::function<http::Answer(const Call&)> handler{};
   std::string_view summary{};
   std::vector<std::string_view> query{};  // The parameters that the route accepts.

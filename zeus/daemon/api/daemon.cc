@@ -92,8 +92,13 @@ Daemon::Daemon(Clock& clock, DaemonOptions options, Configuration configuration)
 Daemon::~Daemon() {
   clerk_.reset();
   teller_.reset();
-  // Their threads call into the book, and it into the streams.
-  watch_.reset();
+  // Its thread calls the book, which calls the desk, whose workers end watches.
+  std::unique_ptr<HolderWatch> watch;
+  {
+    const std::lock_guard lock(mutex_);
+    watch = std::move(watch_);
+  }
+  watch.reset();
   desk_.reset();
 }
 
@@ -220,11 +225,7 @@ std::shared_ptr<const Configuration> Daemon::configuration() const {
   return configuration_;
 }
 
-Grant Daemon::GrantOf(const Caller& caller) const {
-  Grant grant = GrantFor(*configuration(), caller);
-  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(caller));
-  return grant;
-}
+Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
 
 bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease) const {
   std::shared_ptr<const Caller> owner;
@@ -318,8 +319,8 @@ void Daemon::LeaseChanged(const std::string& lease) {
   const auto* view = std::get_if<wire::LeaseView>(&found);
   if (view == nullptr) return;
   if (view->state == wire::LeaseState::kEnded) {
-    if (watch_) watch_->Remove(lease);
     const std::lock_guard lock(mutex_);
+    if (watch_) watch_->Remove(lease);
     owners_.erase(lease);
   }
   events_->Publish({.kind = EventKind::kLease,

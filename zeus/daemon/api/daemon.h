@@ -67,7 +67,7 @@ class Daemon {
   // Grows with every Reload(): what was derived from an older configuration is void.
   std::uint64_t configuration_number() const { return configuration_number_; }
 
-  // What the caller may do now, with the devices of the jobs that it belongs to.
+  // What the caller may do now. Which devices its jobs have is found out when it asks for one.
   Grant GrantOf(const Caller& caller) const;
 
   // As those of the book, and the holder is watched.

@@ -74,7 +74,8 @@ void DaemonHandler::AddSystemRoutes() {
   const auto add = [this](NodeRoute route, auto handler) {
     route.method = "GET";
     route.handler = handler;
-    route.open = true;
+    // Metrics name jobs and users.
+    route.open = route.pattern != "/metrics";
     routes_.Add(std::move(route));
   };
   add({.pattern = "/healthz",
@@ -109,7 +110,8 @@ http::Reception DaemonHandler::Connected(const http::AcceptedConnection& connect
   auto caller = peers_.Read(connection.descriptor, number);
   if (!caller.ok())
     return {.refusal = "the daemon cannot see who connects: " + caller.error().message};
-  std::string key = caller.value().subject;
+  // Connections are counted by user. Root can take all of them anyhow, and repairs what others did.
+  std::string key = caller.value().is_host_root() ? "" : caller.value().subject;
   return {.peer = std::make_shared<Peer>(std::move(caller).value()),
           .counting_key = std::move(key)};
 }
@@ -129,6 +131,12 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
   }
   admitted.caller = peer->caller();
   const bool tcp = admitted.caller->transport == Caller::Transport::kTcp;
+  if (tcp && !request.origin.empty()) {
+    // A page in the browser of somebody who can reach this address.
+    admitted.refusal =
+        http::RefusalAnswer(403, "permission_denied", "web pages get no answers here");
+    return admitted;
+  }
   if (options_.tokens != nullptr && !request.authorization.empty()) {
     const std::string_view text = request.authorization;
     const auto claims = options_.tokens->Check(
@@ -148,7 +156,11 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
     metrics_.CountDenial(NodeMetrics::Denial::kNoToken);
     admitted.refusal = Unauthorized("this needs a token: Authorization: Bearer …");
   }
-  admitted.grant = peer->GrantFrom(daemon_);
+  // Where there are no tokens, callers over TCP are strangers.
+  if (tcp && options_.tokens == nullptr)
+    admitted.grant = std::make_shared<const Grant>(daemon_.configuration()->defaults);
+  else
+    admitted.grant = peer->GrantFrom(daemon_);
   return admitted;
 }
 
