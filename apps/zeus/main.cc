@@ -46,8 +46,10 @@ int Main(int argc, char** argv) {
   AddDoctorCommand(app, action);
   AddJobCommand(app, action);
   AddKnobsCommand(app, action);
+  AddLeaseCommand(app, action);
   AddLlmCommand(app, action);
   AddMonitorCommand(app, action);
+  AddNodeCommand(app, action);
   AddPlanCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddReplayCommand(app, action);

@@ -7,6 +7,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
+#include "zeus/device/knobs/knob_lender.h"
 
 namespace zeus {
 namespace {
@@ -174,6 +175,7 @@ class LockedClock final : public GpuActuator {
 Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu) {
   if (kind == KnobKind::kCpuPowerLimit)
     return Error{ErrorCode::kInvalidArgument, gpu.name() + " is not a CPU: choose a knob of a GPU"};
+  if (KnobLender* const lender = gpu.lender()) return lender->Borrow(kind);
   ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
   if (kind == KnobKind::kGpuPowerLimit)
     return std::unique_ptr<KnobActuator>(std::make_unique<GpuPowerLimit>(gpu, limit.range.max));
@@ -237,6 +239,7 @@ class CpuPowerLimit final : public KnobActuator {
 }  // namespace
 
 Result<std::unique_ptr<KnobActuator>> MakeActuator(CpuPackage& cpu) {
+  if (KnobLender* const lender = cpu.lender()) return lender->Borrow(KnobKind::kCpuPowerLimit);
   ZEUS_TRY(const PowerLimit limit, cpu.CurrentPowerLimit());
   return std::unique_ptr<KnobActuator>(std::make_unique<CpuPowerLimit>(cpu, limit.range.max));
 }
@@ -253,7 +256,7 @@ std::string ToText(const KnobState& state) {
 
 Result<KnobReturn> PutBackIfOurs(KnobActuator& actuator, const KnobState& before,
                                  const std::vector<Setting>& ours) {
-  if (!ours.empty() && before.setting) {
+  if (!actuator.borrowed() && !ours.empty() && before.setting) {
     ZEUS_TRY(const KnobState present, actuator.Read());
     const auto is_present = [&](const Setting& setting) {
       return present.setting && SameSetting(*present.setting, setting);
