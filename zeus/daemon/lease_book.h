@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,6 +15,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/process.h"
+#include "zeus/base/random.h"
 #include "zeus/base/result.h"
 #include "zeus/daemon/audit_log.h"
 #include "zeus/daemon/caller.h"
@@ -34,26 +36,34 @@ std::string_view Name(EndReason reason);  // "deleted", "holder gone", …
 // The thing whose end is the end of a lease, as the book remembers it over a restart.
 struct Holder {
   wire::HolderKind kind = wire::HolderKind::kProcess;
-  std::uint64_t connection = 0;                // For kConnection.
-  std::optional<ProcessIdentity> process{};    // For kProcess.
-  std::shared_ptr<FileDescriptor> pidfd{};     // For kProcess, where there is one.
-  std::string job{};                           // For kJob.
+  std::uint64_t connection = 0;              // For kConnection.
+  std::optional<ProcessIdentity> process{};  // For kProcess.
+  std::shared_ptr<FileDescriptor> pidfd{};   // For kProcess, where there is one.
+  std::string job{};                         // For kJob.
 };
 
-// All leases and their states (docs/daemon.md): who wants what on which knob until when. It knows no
-// socket and no device; a KnobDesk makes the devices agree. Thread-safe. No call waits for a device.
-// The referenced objects must outlive it.
+// All leases and their states (docs/daemon.md): who wants what on which knob until when. It knows
+// no socket and no device; a KnobDesk makes the devices agree. Thread-safe. No call waits for a
+// device. The referenced objects must outlive it.
 class LeaseBook final : public ClaimSource {
  public:
   struct Options {
     std::filesystem::path state_file{};     // leases.json; empty: state is not kept.
     std::filesystem::path standing_file{};  // standing.json; empty: no standing leases.
     std::size_t most_leases = 4096;
-    std::size_t most_requests = 256;  // Of one lease.
+    std::size_t most_requests = 256;  // A lease may have so many.
     Seconds default_ttl{15};
     Seconds ended_kept{600};
     // By the boot clock, so that deadlines count time asleep and survive a restart.
-    BootClock boot_clock{};
+    BootClock boot_clock = CurrentBootTime;
+    // UUIDs of the GPUs of the caller's jobs, for Grant::devices_of_jobs. Called without a lock.
+    std::function<std::set<std::string>(const Caller&)> devices_of{};
+    // Whether the caller may let a lease end with this job, unless it may register jobs itself.
+    std::function<bool(const Caller&, std::string_view job)> belongs_to_job{};
+    // Whether the holder of a lease from an earlier run still lives, and whose process one is.
+    std::function<bool(const ProcessIdentity&)> is_running{};
+    std::function<std::optional<uid_t>(const ProcessIdentity&)> owner_of{};
+    Entropy entropy = SystemEntropy;  // For the ids of leases.
     // Called without a lock after every change of a lease's view, with its id, from any thread.
     std::function<void(const std::string& lease)> changed{};
   };
@@ -81,10 +91,13 @@ class LeaseBook final : public ClaimSource {
   // Own ones, all with `admin`. Other people's leases are kUnknown, as if they did not exist.
   OrRefusal<wire::LeaseView> View(const Caller& caller, const Grant& grant,
                                   std::string_view lease) const;
+  // Why the lease failed, or why its last replacement was taken back.
+  std::optional<Error> TroubleOf(std::string_view lease) const;
   std::vector<wire::LeaseView> List(const Caller& caller, const Grant& grant) const;
   std::size_t CountOf(std::string_view subject) const;  // Leases that have not ended.
 
-  // Every lease of a device, of a subject, or all; returns how many began to end.
+  // Every lease of a device, of a subject, or all; returns how many began to end. kStopped spares
+  // standing leases, which outlast the daemon.
   struct Which {
     std::string device{};
     std::string subject{};
@@ -98,19 +111,20 @@ class LeaseBook final : public ClaimSource {
   void ProcessEnded(std::string_view lease);
   void JobEnded(std::string_view job);
 
-  // Ends what has expired, forgets what ended long ago. Returns when to come again.
+  // Ends what has expired, forgets what ended long ago, and writes heartbeats to the file. Returns
+  // when to come again: after a second at most.
   TimePoint Step();
 
   // Leases of an earlier run of the daemon, before the first request: holders that still live are
   // adopted, heartbeats get one ttl of grace, the others end. Returns those whose process is to be
-  // watched.
+  // watched. kInvalidArgument for a file that cannot be used; standing leases are applied even
+  // then.
   struct Adopted {
     std::string lease{};
     ProcessIdentity process{};
   };
   Result<std::vector<Adopted>> Load();
 
-  // The leases of living processes, for the watch over them.
   Claims ClaimsOn(const wire::KnobKey& knob) const override;
   void Settled(const wire::KnobKey& knob, const KnobReport& report) override;
   std::vector<wire::KnobKey> ClaimedKnobs() const;
@@ -125,7 +139,7 @@ class LeaseBook final : public ClaimSource {
 
  private:
   class State;
-  std::unique_ptr<State> state_;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace zeus::daemon

@@ -32,13 +32,14 @@ struct Resolution {
   friend bool operator==(const Resolution&, const Resolution&) = default;
 };
 
-// `baseline` is the value before the first claim; nullopt: clocks that are not locked. `choices` are
-// those that the device and the bounds for everybody leave.
+// `baseline` is the value before the first claim; nullopt: clocks that are not locked. `choices`
+// are those that the device and the bounds for everybody leave.
 Resolution Resolve(const std::optional<wire::KnobValue>& baseline,
                    const std::optional<KnobChoices>& choices, const std::vector<Claim>& claims);
 
-// Returns the claim that forbids `asked` (its class holds the knob exclusively, a higher class does,
-// or the ranges of clocks have nothing in common), or null. Claims of the same lease do not count.
+// Returns the claim that forbids `asked` (its class holds the knob exclusively, a higher class
+// does, or the ranges of clocks have nothing in common), or null. Claims of the same lease do not
+// count.
 const Claim* FindConflict(const std::vector<Claim>& claims, const Claim& asked);
 
 }  // namespace zeus::daemon
