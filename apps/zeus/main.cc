@@ -56,6 +56,7 @@ int Main(int argc, char** argv) {
   AddRunCommand(app, action, tail);
   AddServeCommand(app, action);
   AddSimCommand(app, action);
+  AddTopCommand(app, action);
   AddTrainCommand(app, action, tail);
 
   app.Footer("zeus help VERB, or zeus VERB --help, tells more.");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/zeus/commands.h"
+#include "apps/zeus/node/connect.h"
 #include "apps/zeus/node/node_text.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
@@ -17,12 +18,19 @@ namespace {
 using client::NodeDaemonClient;
 
 struct NodeOptions {
-  std::string socket{};  // Empty: as the environment says, or the usual one.
+  DaemonOptions daemon{};
   bool json = false;
 };
 
-// A person waits for the answer: a daemon that does not run is said at once.
-Result<std::unique_ptr<NodeDaemonClient>> Connect(const NodeOptions& options, Clock& clock) {
+}  // namespace
+
+void AddSocketOption(Verb verb, DaemonOptions& options) {
+  verb.AddOption("--socket", options.socket,
+                 "The daemon's socket; otherwise ZEUSD_SOCK_PATH, ZEUSD_HOST_PORT or "
+                 "/run/zeusd/zeusd.sock");
+}
+
+Result<std::unique_ptr<NodeDaemonClient>> Connect(const DaemonOptions& options, Clock& clock) {
   client::DaemonAddress address = client::AddressOfSocket(options.socket);
   if (options.socket.empty()) {
     ZEUS_TRY(address, client::FindDaemon());
@@ -34,9 +42,11 @@ Result<std::unique_ptr<NodeDaemonClient>> Connect(const NodeOptions& options, Cl
   return client;
 }
 
+namespace {
+
 Result<int> ShowNode(const NodeOptions& options) {
   SystemClock clock;
-  ZEUS_TRY(const auto client, Connect(options, clock));
+  ZEUS_TRY(const auto client, Connect(options.daemon, clock));
   ZEUS_TRY(const Json identity, client->WhoAmI());
   ZEUS_TRY(const client::NodeView node, client->Node());
   // A user without the right to read still sees what there is.
@@ -48,7 +58,7 @@ Result<int> ShowNode(const NodeOptions& options) {
 
 Result<int> ListLeases(const NodeOptions& options) {
   SystemClock clock;
-  ZEUS_TRY(const auto client, Connect(options, clock));
+  ZEUS_TRY(const auto client, Connect(options.daemon, clock));
   ZEUS_TRY(const auto leases, client->Leases());
   if (options.json) {
     Json list = Json::array();
@@ -62,17 +72,11 @@ Result<int> ListLeases(const NodeOptions& options) {
 
 Result<int> EndLease(const NodeOptions& options, const std::string& lease) {
   SystemClock clock;
-  ZEUS_TRY(const auto client, Connect(options, clock));
+  ZEUS_TRY(const auto client, Connect(options.daemon, clock));
   ZEUS_RETURN_IF_ERROR(client->Lease(lease));  // An id that is wrong is an error for people.
   ZEUS_RETURN_IF_ERROR(client->EndLease(lease));
   PrintText(fmt::format("{} has ended; its knobs are back.\n", lease));
   return 0;
-}
-
-void AddSocket(Verb verb, NodeOptions& options) {
-  verb.AddOption("--socket", options.socket,
-                 "The daemon's socket; otherwise ZEUSD_SOCK_PATH, ZEUSD_HOST_PORT or "
-                 "/run/zeusd/zeusd.sock");
 }
 
 }  // namespace
@@ -81,7 +85,7 @@ void AddNodeCommand(Verb app, Action& action) {
   auto options = std::make_shared<NodeOptions>();
   const Verb verb =
       app.AddVerb("node", "Show the devices behind the node daemon, and what you may do with them");
-  AddSocket(verb, *options);
+  AddSocketOption(verb, options->daemon);
   verb.OnChosen([&action, options] { action = [options] { return ShowNode(*options); }; });
 }
 
@@ -90,13 +94,13 @@ void AddLeaseCommand(Verb app, Action& action) {
   verb.RequireVerb();
   auto options = std::make_shared<NodeOptions>();
   const Verb list = verb.AddVerb("list", "Show your leases; those of everybody as administrator");
-  AddSocket(list, *options);
+  AddSocketOption(list, options->daemon);
   list.AddFlag("--json", options->json, "Print JSON");
   list.OnChosen([&action, options] { action = [options] { return ListLeases(*options); }; });
   auto lease = std::make_shared<std::string>();
   const Verb end = verb.AddVerb("end", "End a lease, and wait until its knobs are back");
   end.AddOption("lease", *lease, "Its id, as zeus lease list shows it").Required();
-  AddSocket(end, *options);
+  AddSocketOption(end, options->daemon);
   end.OnChosen([&action, options, lease] {
     action = [options, lease] { return EndLease(*options, *lease); };
   });

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "apps/zeus/node/top_table.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/client/node/node_daemon_client.h"
@@ -59,6 +60,43 @@ TEST_F(NodeTextTest, AKnobSaysWhoBindsIt) {
                                     HasSubstr("cluster budget (site)"), Not(HasSubstr("lease_7"))));
   knob.overruled = true;
   EXPECT_THAT(KnobText(knob), HasSubstr("overruled"));
+}
+
+TEST_F(NodeTextTest, TopShowsDevicesWithTheirLeasesInTheOrderThatIsAskedFor) {
+  ASSERT_TRUE(
+      client_
+          .CreateLease({.name = "bert",
+                        .requests = {{.key = {.device = "GPU-2"}, .demand = wire::Exactly{200_W}}}})
+          .ok());
+  TopState state{.readings = client_.Readings().value(), .leases = client_.Leases().value()};
+  TopView view;
+  auto rows = TopRows(state, view, TopFooter::kNone);
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_THAT(rows[0], AllOf(HasSubstr("2 devices"), HasSubstr("292 W"), HasSubstr("1 leases")));
+  EXPECT_THAT(rows[2], AllOf(HasSubstr("gpu:0"), HasSubstr("212 W"), Not(HasSubstr("bert"))));
+  EXPECT_THAT(rows[3], AllOf(HasSubstr("gpu:1"), HasSubstr("80 W"), HasSubstr("bert (uid:1001)")));
+
+  std::swap(state.readings[0], state.readings[1]);
+  view.order = TopView::Order::kPower;
+  EXPECT_THAT(TopRows(state, view, TopFooter::kNone)[2], HasSubstr("gpu:0"));
+  view.filter = "bert";
+  rows = TopRows(state, view, TopFooter::kKeys);
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_THAT(rows[2], HasSubstr("gpu:1"));
+  EXPECT_THAT(rows[3], HasSubstr("[bert]"));
+}
+
+TEST(TopKeysTest, KeysChooseOrderAndFilterAndQuit) {
+  TopView view;
+  TopKeys keys(view);
+  EXPECT_TRUE(keys.Press('p'));
+  EXPECT_EQ(view.order, TopView::Order::kPower);
+  for (const char key : std::string_view("/q1x\x7f\n")) EXPECT_TRUE(keys.Press(key));
+  EXPECT_EQ(view.filter, "q1");
+  EXPECT_FALSE(keys.typing());
+  EXPECT_TRUE(keys.Press('\x1b'));
+  EXPECT_EQ(view.filter, "");
+  EXPECT_FALSE(keys.Press('q'));
 }
 
 }  // namespace node_text_test
