@@ -46,7 +46,7 @@ Result<std::unique_ptr<DeviceKnob>> DeviceKnob::WithoutJournal(CpuPackage& cpu, 
 DeviceKnob::DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal,
                        Ceiling ceiling)
     : actuator_(std::move(actuator)),
-      journal_(journal),
+      journal_(actuator_->borrowed() ? nullptr : journal),
       name_(KnobName(actuator_->kind(), actuator_->device().name)),
       fork_generation_(WatchedForkGeneration()),
       ceiling_(ceiling) {}
@@ -161,7 +161,8 @@ Status DeviceKnob::TurnTo(const Setting& setting) {
 // Respects a setting that another program made meanwhile (nvidia-smi, a driver reload): Restore()
 // returns to it, and no higher setting is made from now on.
 Status DeviceKnob::AdoptWhatOthersSet() {
-  if (IsClock(kind())) return Ok();  // Drivers do not report locked clocks.
+  if (IsClock(kind())) return Ok();        // Drivers do not report locked clocks.
+  if (actuator_->borrowed()) return Ok();  // The lender decides whose setting holds.
   const auto present = actuator_->Read();
   if (!present.ok()) return present.error().While(name_);
   const std::optional<Setting>& setting = present.value().setting;
