@@ -199,7 +199,7 @@ int HolderDies(const char* path, const std::string& uuid, double watts, int leas
       if (count <= 0) Die("stream");
       text.append(buffer, static_cast<std::size_t>(count));
     }
-    // What was there before the kill is not its consequence.
+    // Events from before the kill are not its consequence.
     pollfd waiting{.fd = events, .events = POLLIN, .revents = 0};
     while (::poll(&waiting, 1, 20) > 0)
       if (::read(events, buffer, sizeof buffer) <= 0) Die("stream");

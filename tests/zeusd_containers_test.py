@@ -1,4 +1,4 @@
-"""Who is who at the socket of zeusd: users, user namespaces, containers of runc with and without one, pid namespaces,
+"""The daemon knows who is at its socket: users, user namespaces, containers of runc with and without one, pid namespaces,
 descriptors that are passed on. Nobody gets what the configuration does not grant him. Needs root."""
 
 import array

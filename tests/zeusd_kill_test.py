@@ -49,7 +49,7 @@ class ZeusdKillTest(ZeusdTestCase):
     def client(self):
         bodies = [{"name": "kill", "holder": self.random.choice(["process", "connection"]), "requests": [
             {"device": uuid, "knob": "gpu_power_limit",
-             self.random.choice(["exactly", "at_most"]): {"watts": self.random.randrange(150, 290)}}]}
+             self.random.choice(["exactly", "at_most"]): {"watts": self.random.randrange(120, 240)}}]}
             for uuid in self.known for _ in range(2)]
         self.random.shuffle(bodies)
         return subprocess.Popen(["/usr/bin/python3", "-c", HOLDER, str(CLIENT), self.socket_path, json.dumps(bodies)],

@@ -11,12 +11,11 @@ import tempfile
 import unittest
 
 from sim_testing import ZEUS, wait_until
+from zeusd_testing import LIMIT, ZEUSD
 
-ZEUSD = os.path.join(os.path.dirname(ZEUS), "zeusd")
 PACKAGING = pathlib.Path(__file__).resolve().parent.parent / "packaging" / "systemd"
 CLIENT = pathlib.Path(__file__).resolve().parent / "zeusd_client.py"
 SOCKET = "/run/zeusd/zeusd.sock"
-LIMIT = 300  # Of an undisturbed V100.
 
 
 def reason_to_skip():
