@@ -112,7 +112,11 @@ class NvmlAbiTest(SimTestCase):
         for wrapper, answer in (
             (("setpriv", "--bounding-set=-sys_admin"), f"error {NO_PERMISSION}"),
             (("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-              "--inh-caps=+sys_admin", "--ambient-caps=+sys_admin"), "ok"),
+              "--inh-caps=+sys_admin,+dac_override",  # The file of the node belongs to root.
+              "--ambient-caps=+sys_admin,+dac_override"), "ok"),
+            (("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+              "--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
+             f"error {NO_PERMISSION}"),
         ):
             with self.subTest(wrapper=wrapper):
                 client = self.client(wrapper=wrapper)

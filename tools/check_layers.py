@@ -37,8 +37,9 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "inference": {"base", "device", "http", "metrics"},
     "inference/benchmark": {"base", "http", "monitor", "report", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
+    "client/node": {"base", "device", "http", "wire/node"},
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
-                "process"},
+                "client/node", "process"},
     "report": {"base"},
     "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
 }
@@ -52,7 +53,8 @@ LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
              "pipeline": "optimizer/pipeline",
-             "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm", "daemon_api": "daemon/api", "node_messages": "wire/node"}
+             "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
+             "daemon_api": "daemon/api", "node_client": "client/node", "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -136,7 +136,8 @@ with zeus.sim.here("V100"):
         thread.join()
 """)
         for name in ("one", "two"):
-            self.assertIn(f"{name}: shared True\n", done.stdout, done.stderr)
+            # Two threads print: the ends of their lines may come together.
+            self.assertIn(f"{name}: shared True", done.stdout, done.stderr)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,6 @@
 namespace zeus::daemon {
 namespace {
 
-bool Controls(ScopeSet scopes) {
-  return scopes.Has(Scope::kGpuControl) || scopes.Has(Scope::kCpuControl) ||
-         scopes.Has(Scope::kBudget);
-}
-
 bool HasGroup(const Caller& caller, gid_t group) {
   return caller.gid == group || std::ranges::find(caller.groups, group) != caller.groups.end();
 }
@@ -70,7 +65,7 @@ class GrantBuilder {
   // everything must not widen one that lets them control a single GPU.
   void Add(const Grant& part, std::string name) {
     if (!only_token_) grant_.scopes.Add(part.scopes);
-    if (Controls(part.scopes) || Controls(token_)) {
+    if (part.scopes.controls() || token_.controls()) {
       grant_.all_devices |= part.all_devices;
       grant_.devices_of_jobs |= part.devices_of_jobs;
       grant_.devices.insert(part.devices.begin(), part.devices.end());
@@ -91,7 +86,7 @@ class GrantBuilder {
     if (leases_) grant_.leases = *leases_;
     for (const auto& [knob, rate] : rates_) grant_.sets_per_second[knob] = rate;
     const bool narrowed = grant_.devices_of_jobs || !grant_.devices.empty();
-    if (grant_.admin() || (Controls(token_) && !narrowed)) grant_.all_devices = true;
+    if (grant_.admin() || (token_.controls() && !narrowed)) grant_.all_devices = true;
     return std::move(grant_);
   }
 

@@ -286,7 +286,7 @@ TEST(AccessRulesTest, MistakesAreRefusedWithTheirLine) {
       {"[defaults]\nscopes = \"gpu-read\"\n", "must be a list"},
       {"rule = 1\n", "[[rule]]"},
       {"defaults = 1\n", "must be a table"},
-      {"[[rule]]\nscopes = [\"admin\"]\n", "match = {}"},
+      {"[[rule]]\nscopes = [\"admin\"]\n", "rule \"rule 1\" has no match: write match = {}"},
       {"[[rule]]\nmatch = { uids = [] }\n", "empty list"},
       {"[[rule]]\nmatch = { groups = [] }\n", "empty list"},
       {"[[rule]]\nmatch = { subjects = [] }\n", "empty list"},

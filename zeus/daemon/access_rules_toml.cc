@@ -283,8 +283,7 @@ Status Document::ReadGrant(const toml::table& table, Grant& grant) const {
   if (const toml::node* node = table.get("devices")) {
     ZEUS_RETURN_IF_ERROR(ReadDevices(*node, grant));
   } else {
-    grant.all_devices = grant.scopes.Has(Scope::kGpuControl) ||
-                        grant.scopes.Has(Scope::kCpuControl) || grant.scopes.Has(Scope::kBudget);
+    grant.all_devices = grant.scopes.controls();
   }
   if (const toml::node* node = table.get("sets_per_second"))
     ZEUS_RETURN_IF_ERROR(ReadRates(*node, grant.sets_per_second));
@@ -371,7 +370,7 @@ Status Document::ReadRules(const toml::node& node, std::vector<AccessRule>& rule
   for (const toml::node& element : *list) {
     const toml::table* table = element.as_table();
     if (table == nullptr) return Wrong(element, "rule", "must be written as [[rule]]");
-    ZEUS_TRY(rules.emplace_back(), ReadRule(*table, rules.size()));
+    ZEUS_TRY(rules.emplace_back(), ReadRule(*table, rules.size() + 1));
   }
   return Ok();
 }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 

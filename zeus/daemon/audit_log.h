@@ -30,17 +30,17 @@ struct AuditEntry {
   std::string job{};
   std::optional<wire::KnobKey> knob{};
   std::string from{};       // "300 W"
-  std::string to{};         // What was asked for.
-  std::string effective{};  // What holds then.
+  std::string to{};         // The demand.
+  std::string effective{};  // The value that holds then.
   std::string reason{};
   std::string outcome{};  // "ok", or the error in words.
   Seconds duration{};
 };
 
-// What was changed, by whom, from what to what, and why it ended: one JSON line each, in a file
-// that is only appended to. Append() never waits for the disk: a thread writes, and lines that it
-// cannot write are counted and lost. The newest entries are also kept in memory, for GET /v1/audit.
-// Thread-safe; the clock must outlive it.
+// Every change of a knob or a lease, its author and values, and why it ended: one JSON line each,
+// in a file that is only appended to. Append() never waits for the disk: a thread writes, and lines
+// that it cannot write are counted and lost. The newest entries are also kept in memory, for GET
+// /v1/audit. Thread-safe; the clock must outlive it.
 class AuditLog {
  public:
   static constexpr std::size_t kKept = 4096;        // Entries in memory.

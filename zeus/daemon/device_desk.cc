@@ -20,7 +20,7 @@ struct Desk {
   std::unique_ptr<Ticker> thread{};
 };
 
-// What outlives a desk of which a device hangs.
+// The part of a desk that outlives it while a device hangs.
 struct Desks {
   std::shared_ptr<DeskRules> rules = std::make_shared<DeskRules>();
   std::vector<Desk> all{};

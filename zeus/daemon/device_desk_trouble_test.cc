@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "zeus/base/detached_call.h"
+#include "zeus/base/testing/child_process.h"
 #include "zeus/daemon/device_desk.h"
 #include "zeus/daemon/knob_worker.h"
 #include "zeus/daemon/testing/desk_world.h"
@@ -204,6 +206,7 @@ TEST_F(DeviceDeskTroubleTest, ADeviceThatHangsIsStuckAndDisturbsNoOther) {
   EXPECT_EQ(ready.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(ready.error().message, HasSubstr("is stuck"));
   EXPECT_TRUE(State().stuck);
+  EXPECT_THAT(claims_.WaitForTrouble(Key()), HasSubstr("is stuck")) << "leases are told, too";
   const auto other = Key(LeaseKnob::kGpuPowerLimit, 1);
   EXPECT_FALSE(Settle(other, {Exactly("b", 175_W)}).trouble);
   EXPECT_EQ(Requested(1), 175_W);
@@ -211,6 +214,48 @@ TEST_F(DeviceDeskTroubleTest, ADeviceThatHangsIsStuckAndDisturbsNoOther) {
   EXPECT_TRUE(desk_->WaitUntilSettled(Key(), kTimeout));
   EXPECT_EQ(Requested(0), 150_W);
   EXPECT_TRUE(desk_->Ready(Key().device).ok());
+}
+
+TEST_F(DeviceDeskTroubleTest, ADeviceThatHangsAtTheStartKeepsNoOtherFromStarting) {
+  Gate gate;
+  WrapFirstGpu([&gate](const char*, const KnobDevice&) {
+    gate.Pass();
+    return Ok();
+  });
+  options_.longest_call = Seconds(0.1);
+  gate.Close();
+  Open();
+  const auto other = Key(LeaseKnob::kGpuPowerLimit, 1);
+  EXPECT_FALSE(Settle(other, {Exactly("b", 175_W)}).trouble);
+  EXPECT_FALSE(desk_->Find(Key()));
+  clock_.Advance(Seconds(1));
+  EXPECT_THAT(desk_->Ready(Key().device).error().message, HasSubstr("is stuck"));
+  claims_.Set(Key(), {Exactly("a", 150_W)});
+  gate.Open();
+  EXPECT_TRUE(desk_->WaitUntilSettled(Key(), kTimeout));
+  EXPECT_EQ(Requested(), 150_W);
+}
+
+TEST(DeviceDeskEndTest, ADeskWithADeviceThatHangsEndsAllTheSame) {
+  EXPECT_TRUE(zeus::testing::HoldsInAChild([] {
+    Gate gate;
+    DeskWorld world;
+    world.options_.longest_call = Seconds(0.05);
+    world.options_.wrap = [&gate](std::unique_ptr<KnobActuator> actuator) {
+      return std::make_unique<SteppedActuator>(std::move(actuator),
+                                               [&gate](const char*, const KnobDevice&) {
+                                                 gate.Pass();
+                                                 return Ok();
+                                               });
+    };
+    world.Open();
+    gate.Close();
+    world.Claim(world.Key(), {Exactly("a", 150_W)});
+    if (!gate.WaitUntilReached()) return false;
+    world.Close();
+    gate.Open();  // The thread that was left behind goes no further than out of its call.
+    ::_exit(AbandonedCalls() == 1 ? 0 : 1);
+  }));
 }
 
 TEST_F(DeviceDeskTroubleTest, AHangInEachCallKeepsNoOtherDeviceFromItsJournal) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "zeus/base/file.h"
@@ -142,7 +143,7 @@ TimePoint DeviceWorker::Step() {
     prepared_ = true;
   }
   {
-    const std::lock_guard lock(rules_->mutex);  // Nobody misses the change between look and wait.
+    const std::lock_guard lock(rules_->mutex);  // Not between a look and the wait after it.
   }
   rules_->changed.notify_all();
   return NextStep();

@@ -76,9 +76,9 @@ class DeviceWorker {
   DeviceDesk::DeviceState State() const;
 
  private:
-  // What other threads see of a knob.
+  // The view of a knob that other threads have.
   struct Slot {
-    std::optional<KnobChoices> choices{};  // Of the device; nullopt for persistence.
+    std::optional<KnobChoices> choices{};  // The device's own; nullopt for persistence.
     std::uint64_t wakes = 1;
     std::uint64_t heeded = 0;
     TimePoint due = TimePoint::max();

@@ -95,8 +95,7 @@ class EventQueue {
     for (const Shared& event : events_) {
       if (text.empty() && unreported_ > 0) {
         text.append(event->text, 0, event->inside);
-        fmt::format_to(std::back_inserter(text), "\"dropped\": {}{}",
-                       std::exchange(unreported_, 0),
+        fmt::format_to(std::back_inserter(text), "\"dropped\": {}{}", std::exchange(unreported_, 0),
                        event->text[event->inside] == '}' ? "" : ", ");
         text.append(event->text, event->inside);
       } else {
@@ -158,8 +157,8 @@ class EventQueue {
     if (next.kind == EventKind::kReading) newer.insert(next.device);
     std::deque<Shared> kept;
     for (auto event = events_.rbegin(); event != events_.rend(); ++event) {
-      const bool stale = (*event)->kind == EventKind::kReading &&
-                         !newer.insert((*event)->device).second;
+      const bool stale =
+          (*event)->kind == EventKind::kReading && !newer.insert((*event)->device).second;
       if (stale)
         CountDropped(**event);
       else
@@ -190,8 +189,8 @@ class EventQueue {
   // Guarded by mutex_, to the end of the class.
   std::deque<Shared> events_{};
   std::size_t bytes_ = 0;
-  std::map<std::string, Shared> early_{};     // By device: the newest reading that is not due yet.
-  std::map<std::string, TimePoint> sent_{};   // By device: when its last reading was queued.
+  std::map<std::string, Shared> early_{};    // By device: the newest reading that is not due yet.
+  std::map<std::string, TimePoint> sent_{};  // By device: when its last reading was queued.
   std::uint64_t dropped_ = 0;
   std::uint64_t unreported_ = 0;  // Dropped since the client was told.
   bool ping_ = false;
@@ -217,8 +216,8 @@ std::shared_ptr<const EventStreams::Encoded> EventStreams::Encode(const Event& e
   const std::size_t start = encoded.text.size();
   encoded.text += event.data.starts_with('{') && event.data.size() >= 2 ? event.data : "{}";
   // A line feed would end the data.
-  std::replace(encoded.text.begin() + static_cast<std::ptrdiff_t>(start), encoded.text.end(),
-               '\n', ' ');
+  std::replace(encoded.text.begin() + static_cast<std::ptrdiff_t>(start), encoded.text.end(), '\n',
+               ' ');
   encoded.text += "\n\n";
   return std::make_shared<const Encoded>(std::move(encoded));
 }
@@ -235,9 +234,9 @@ Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(
     Prune();
     if (ended_ || queues_.size() >= limits_.streams)
       return Error{ErrorCode::kUnavailable,
-                   ended_ ? "the daemon is stopping"
-                          : fmt::format("there are {} streams already: close some",
-                                        queues_.size())};
+                   ended_
+                       ? "the daemon is stopping"
+                       : fmt::format("there are {} streams already: close some", queues_.size())};
     queues_.push_back(queue);
     for (const Event& event : present)
       if (const auto encoded = Encode(event, 0); queue->Wants(*encoded))
@@ -281,8 +280,8 @@ TimePoint EventStreams::Step() {
     if (!queue->Step(now)) continue;
     if (const auto response = queue->response.lock()) response->Offer();
   }
-  return now + std::chrono::duration_cast<TimePoint::duration>(queues_.empty() ? limits_.ping
-                                                                               : kStep);
+  return now +
+         std::chrono::duration_cast<TimePoint::duration>(queues_.empty() ? limits_.ping : kStep);
 }
 
 void EventStreams::EndAll() {

@@ -45,15 +45,15 @@ struct EventFilter {
 
 class EventQueue;
 
-// Thread-safe. Responses that it made may outlive it.
+// Thread-safe. Responses that it made may outlive it, but not the clock.
 class EventStreams {
  public:
   struct Limits {
     std::size_t streams = 1024;
-    std::size_t events = 64;                       // In the queue of one client.
-    std::size_t bytes = std::size_t{256} * 1024;   // Likewise.
-    std::size_t replayed = 1024;                   // Events kept for clients that come back.
-    Seconds ping{15};                              // A silent stream carries a comment this often.
+    std::size_t events = 64;                      // In the queue of one client.
+    std::size_t bytes = std::size_t{256} * 1024;  // Likewise.
+    std::size_t replayed = 1024;                  // Events kept for clients that come back.
+    Seconds ping{15};                             // A silent stream carries a comment this often.
   };
   struct Counts {
     std::size_t streams = 0;
@@ -101,7 +101,7 @@ class EventStreams {
   // Guarded by mutex_, to the end of the class.
   std::vector<std::shared_ptr<EventQueue>> queues_{};
   std::deque<std::shared_ptr<const Encoded>> kept_{};  // Oldest first.
-  std::uint64_t last_number_ = 0;                      // Of the events with an id.
+  std::uint64_t last_number_ = 0;                      // Events with an id count up.
   std::uint64_t dropped_before_ = 0;                   // By clients that have left.
   bool ended_ = false;
 };

@@ -43,8 +43,7 @@ class EventStreamsTest : public ::testing::Test {
   }
 
   VirtualClock clock_;
-  EventStreams streams_{clock_, "r1",
-                        {.streams = 3, .events = 4, .bytes = 1000, .replayed = 5}};
+  EventStreams streams_{clock_, "r1", {.streams = 3, .events = 4, .bytes = 1000, .replayed = 5}};
   std::string first_;
 };
 
@@ -80,8 +79,8 @@ TEST_F(EventStreamsTest, AFilterChoosesDevicesKindsAndSubjects) {
   streams_.Publish(Reading("GPU-0", 1));
   streams_.Publish(Reading("GPU-1", 2));
   streams_.Publish(Lease(3, "uid:2"));
-  EXPECT_THAT(device->Next().bytes, AllOf(HasSubstr("GPU-1"), Not(HasSubstr("GPU-0")),
-                                          Not(HasSubstr("lease"))));
+  EXPECT_THAT(device->Next().bytes,
+              AllOf(HasSubstr("GPU-1"), Not(HasSubstr("GPU-0")), Not(HasSubstr("lease"))));
   EXPECT_THAT(kind->Next().bytes, AllOf(HasSubstr("\"lease\": 3"), Not(HasSubstr("GPU"))));
   EXPECT_THAT(admin->Next().bytes,
               AllOf(HasSubstr("GPU-0"), HasSubstr("GPU-1"), HasSubstr("\"lease\": 3")));
@@ -117,7 +116,8 @@ TEST_F(EventStreamsTest, ChangesAreKeptBeforeReadingsAndUpToTheBound) {
 
 TEST_F(EventStreamsTest, TheBytesOfAQueueAreBoundedToo) {
   const auto slow = Open();
-  const Event large{.kind = EventKind::kNotice, .data = "{\"x\": \"" + std::string(600, 'x') + "\"}"};
+  const Event large{.kind = EventKind::kNotice,
+                    .data = "{\"x\": \"" + std::string(600, 'x') + "\"}"};
   for (int i = 0; i < 3; ++i) streams_.Publish(large);
   EXPECT_LT(slow->Next().bytes.size(), 1000U);
   EXPECT_EQ(streams_.counts().dropped, 2U);
@@ -129,8 +129,8 @@ TEST_F(EventStreamsTest, ChangesAfterTheLastIdAreReplayedAndReadingsAreNot) {
   Open({}, "r1-1");
   EXPECT_THAT(first_, AllOf(HasSubstr("id: r1-2\n"), HasSubstr("id: r1-3\n"),
                             Not(HasSubstr("id: r1-1\n")), Not(HasSubstr("reading"))));
-  for (const std::string strange : {"r0-1", "r1-", "r1-x", "r1-99999999999999999999", "r1-4", "1",
-                                    "r1--1", "\xff"}) {
+  for (const std::string strange :
+       {"r0-1", "r1-", "r1-x", "r1-99999999999999999999", "r1-4", "1", "r1--1", "\xff"}) {
     const auto response = Open({}, strange);
     EXPECT_EQ(first_, ":\n\n") << strange;
     response->ClientLeft();
@@ -142,8 +142,8 @@ TEST_F(EventStreamsTest, OnlySoManyChangesAreKeptForReplay) {
   for (int i = 1; i <= 9; ++i) roomy.Publish(Lease(i));
   const auto response = roomy.Open({}, "r1-1").value();
   const std::string text = response->Next().bytes;
-  EXPECT_THAT(text, AllOf(HasSubstr("id: r1-5\n"), HasSubstr("id: r1-9\n"),
-                          Not(HasSubstr("id: r1-4\n"))));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("id: r1-5\n"), HasSubstr("id: r1-9\n"), Not(HasSubstr("id: r1-4\n"))));
 }
 
 TEST_F(EventStreamsTest, APeriodThinsReadingsOutAndTheLastOneComesInTheEnd) {

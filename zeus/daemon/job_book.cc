@@ -174,11 +174,21 @@ std::set<std::string> JobBook::DevicesOf(const Caller& caller) const {
 
 // Energy.
 
-std::map<std::int64_t, std::string> JobBook::CgroupsOf(const Slice& slice) const {
-  std::map<std::int64_t, std::string> cgroups;
-  for (const Slice::Sample& sample : slice.samples)
-    cgroups.try_emplace(sample.pid, CgroupOf(std::to_string(sample.pid), options_.procfs));
-  return cgroups;
+struct JobBook::Found {
+  std::string cgroup{};
+  std::optional<ProcessIdentity> identity{};
+};
+
+std::map<std::int64_t, JobBook::Found> JobBook::Find(const Slice& slice) const {
+  std::map<std::int64_t, Found> processes;
+  for (const Slice::Sample& sample : slice.samples) {
+    const auto [entry, fresh] = processes.try_emplace(sample.pid);
+    if (!fresh) continue;
+    entry->second.cgroup = CgroupOf(std::to_string(sample.pid), options_.procfs);
+    auto identity = ProcessWithPid(sample.pid, options_.procfs);
+    if (identity.ok()) entry->second.identity = std::move(identity).value();
+  }
+  return processes;
 }
 
 std::vector<JobBook::Job*> JobBook::JobsOn(const std::string& device) {
@@ -188,22 +198,22 @@ std::vector<JobBook::Job*> JobBook::JobsOn(const std::string& device) {
   return found;
 }
 
-JobBook::Weights JobBook::Weigh(const Slice& slice,
-                                const std::map<std::int64_t, std::string>& cgroups,
+JobBook::Weights JobBook::Weigh(const Slice& slice, const std::map<std::int64_t, Found>& processes,
                                 const std::vector<Job*>& jobs) const {
   Weights weights;
   for (const Slice::Sample& sample : slice.samples) {
     const double weight = UsableWeight(sample.utilisation);
-    const std::string& cgroup = cgroups.at(sample.pid);
+    const Found& process = processes.at(sample.pid);
     const auto owner = std::ranges::find_if(jobs, [&](const Job* job) {
-      return IsPlace(job->spec, cgroup) ||
-             std::ranges::find(job->spec.pids, sample.pid) != job->spec.pids.end();
+      return IsPlace(job->spec, process.cgroup) ||
+             (process.identity &&
+              std::ranges::find(job->processes, *process.identity) != job->processes.end());
     });
     if (owner == jobs.end()) {
       weights.others += weight;
       continue;
     }
-    const auto place = JobOfCgroup(cgroup);
+    const auto place = JobOfCgroup(process.cgroup);
     Weights::OfJob& own = weights.jobs[*owner];
     own.total += weight;
     own.steps[place && place->kind == JobKind::kSlurm ? place->step : ""] += weight;
@@ -236,7 +246,7 @@ void JobBook::Book(const Slice& slice) {
     return std::isfinite(energy.value()) && energy >= Joules(0.0);
   };
   if (!usable(slice.energy) || !usable(slice.sigma) || !usable(slice.idle)) return;
-  const auto cgroups = CgroupsOf(slice);
+  const auto processes = Find(slice);
   const std::lock_guard lock(mutex_);
   DeviceTotal& total = totals_[slice.device];
   total.total += slice.energy;
@@ -245,7 +255,7 @@ void JobBook::Book(const Slice& slice) {
     total.no_job += slice.energy;
     return;
   }
-  Weights weights = Weigh(slice, cgroups, jobs);
+  Weights weights = Weigh(slice, processes, jobs);
   if (jobs.size() == 1) return Give(*jobs.front(), slice, 1.0, weights.jobs[jobs.front()].steps);
   const double all = weights.total();
   const bool busy = all > 0.0 && slice.energy > slice.idle;

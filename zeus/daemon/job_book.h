@@ -123,18 +123,20 @@ class JobBook {
     std::map<std::string, Joules> steps{};
   };
   struct Weights;  // How a slice is split; in the .cc file.
+  struct Found;    // Where a process is.
   struct Watched;  // As much of a job as it takes to look for its processes.
 
   Result<Job> NewJob(const JobSpec& spec) const;
   bool Includes(const Job& job, const Caller& caller) const;
-  std::map<std::int64_t, std::string> CgroupsOf(const Slice& slice) const;
+  // The processes of a slice, by their numbers.
+  std::map<std::int64_t, Found> Find(const Slice& slice) const;
   // Those of `jobs` that somebody is in, now.
   std::vector<std::string> Occupied(const std::vector<Watched>& jobs) const;
   std::vector<Watched> Running() const;
 
   // These need mutex_.
   std::vector<Job*> JobsOn(const std::string& device);
-  Weights Weigh(const Slice& slice, const std::map<std::int64_t, std::string>& cgroups,
+  Weights Weigh(const Slice& slice, const std::map<std::int64_t, Found>& processes,
                 const std::vector<Job*>& jobs) const;
   void Give(Job& job, const Slice& slice, double part, const std::map<std::string, double>& steps);
   void Finish(Job& job, std::string reason);

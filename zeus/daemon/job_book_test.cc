@@ -293,6 +293,19 @@ TEST_F(JobBookTest, SharedDevicesAreSplitByUtilisationAndIdlePowerIsNobodys) {
   EXPECT_NEAR(book_.Totals().at("GPU-1").shared_idle.value(), 60, kRounding);
 }
 
+TEST_F(JobBookTest, ANumberThatWasGivenAgainHasNoPartOfTheJob) {
+  Start(10, "/elsewhere");
+  Start(20, "/elsewhere");
+  ASSERT_TRUE(book_.Register({.id = "a", .uid = 1, .devices = {"GPU-1"}, .pids = {10}}).ok());
+  ASSERT_TRUE(book_.Register({.id = "b", .uid = 1, .devices = {"GPU-1"}, .pids = {20}}).ok());
+  book_.Book({"GPU-1", Joules(10), Joules(0), Joules(0), {{10, 0.5}, {20, 0.5}}});
+  Start(20, "/elsewhere", 999);
+  book_.Book({"GPU-1", Joules(10), Joules(0), Joules(0), {{10, 0.5}, {20, 0.5}}});
+  EXPECT_EQ(Share("a").energy, Joules(10));
+  EXPECT_EQ(Share("b").energy, Joules(5));
+  EXPECT_EQ(book_.Totals().at("GPU-1").no_job, Joules(5));
+}
+
 TEST_F(JobBookTest, EnergyWithoutAJobIsNobodys) {
   book_.Book({"GPU-1", Joules(5), Joules(1), Joules(0), {}});
   ASSERT_TRUE(book_.Register({.id = "j", .uid = 1, .devices = {"GPU-1"}}).ok());

@@ -10,8 +10,8 @@
 #include "zeus/wire/node/lease.h"
 
 // The seam between leases, which know no device, and the workers of devices, which know no lease.
-// Writing is level-triggered: a worker asks which claims hold on a knob, makes the device agree, and
-// says what came of it. Neither side ever sends a value to the other.
+// Writing is level-triggered: a worker asks which claims hold on a knob, makes the device agree,
+// and says what came of it. Neither side ever sends a value to the other.
 namespace zeus::daemon {
 
 // All claims on a knob at one moment.
@@ -20,9 +20,9 @@ struct Claims {
   std::vector<Claim> claims{};
 };
 
-// What became of a knob when its worker last looked at it.
+// The state of a knob when its worker last looked at it.
 struct KnobReport {
-  std::uint64_t version = 0;  // Of the claims that were heeded.
+  std::uint64_t version = 0;  // The version of the claims that were heeded.
   std::optional<wire::KnobValue> baseline{};
   std::optional<wire::KnobValue> enforced{};  // As the device reports it.
   Resolution resolution{};

@@ -171,8 +171,8 @@ Status KnobWorker::Take(const KnobState& present, const Claims& claims, const Kn
       Resolve(ToValue(present), Allowed(present.setting, rules), claims.claims);
   const Setting first = NotedAs(expected.effective, present.setting.value_or(choices_.highest));
   ReadAhead ahead(*actuator_, present);
-  ZEUS_TRY(KnobState before, places_.journal.Take(ahead, first));
-  taken_.emplace(Taken{.before = std::move(before),
+  ZEUS_TRY(const KnobState before, places_.journal.Take(ahead, first));
+  taken_.emplace(Taken{.before = before,
                        .ours = {},
                        .noted = {first},
                        .mark = ahead.EpochMark(),

@@ -59,7 +59,7 @@ class KnobWorker {
   const KnobChoices& choices() const { return choices_; }
   bool taken() const { return taken_.has_value(); }
   bool lost() const { return lost_; }
-  // Nobody claims the knob, and it is not back yet.
+  // The last claim is gone, and the knob is not back yet.
   bool restore_pending() const { return restore_pending_; }
   std::uint64_t foreign_changes() const { return foreign_changes_; }
 

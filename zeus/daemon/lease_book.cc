@@ -22,7 +22,8 @@ using wire::KnobRequest;
 using wire::LeaseRefusal;
 using wire::LeaseView;
 
-constexpr Seconds kWritePeriod(1);  // Of heartbeats and ends, which may be lost in a crash.
+// Heartbeats and ends of holders are written so often: they may be lost in a crash.
+constexpr Seconds kWritePeriod(1);
 constexpr Seconds kLongestStep(1);
 
 std::optional<uid_t> OwnerOf(const ProcessIdentity& process) {

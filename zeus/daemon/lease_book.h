@@ -51,7 +51,7 @@ class LeaseBook final : public ClaimSource {
     std::filesystem::path state_file{};     // leases.json; empty: state is not kept.
     std::filesystem::path standing_file{};  // standing.json; empty: no standing leases.
     std::size_t most_leases = 4096;
-    std::size_t most_requests = 256;  // Of one lease.
+    std::size_t most_requests = 256;  // A lease may have so many.
     Seconds default_ttl{15};
     Seconds ended_kept{600};
     // By the boot clock, so that deadlines count time asleep and survive a restart.

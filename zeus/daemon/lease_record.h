@@ -31,7 +31,7 @@ struct LeaseOwner {
 // A request of a lease and where it stands among all requests.
 struct HeldRequest {
   wire::KnobRequest request{};
-  std::uint64_t order = 0;    // Of the claim that it makes.
+  std::uint64_t order = 0;    // The order of the claim that it makes.
   std::uint64_t version = 0;  // The first version of the knob's claims that has this one.
   bool settled = false;       // The device has obeyed it once.
 };

@@ -13,8 +13,8 @@
 #include "zeus/daemon/lease_book.h"
 #include "zeus/wire/node/lease.h"
 
-// What a caller may ask for, as far as it does not depend on other leases. All are pure functions;
-// nullopt means that nothing is wrong.
+// The rules for what a caller may ask for, as far as it does not depend on other leases. All are
+// pure functions; nullopt means that nothing is wrong.
 namespace zeus::daemon {
 
 using Refused = std::optional<wire::LeaseRefusal>;

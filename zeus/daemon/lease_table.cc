@@ -137,7 +137,7 @@ std::uint64_t LeaseTable::DropClaim(const Lease& lease, const KnobKey& knob, Cha
   return row.version;
 }
 
-// Nobody else may take the knobs that a replacement gives up before it has succeeded.
+// Keeps the knobs that a replacement gives up from others until it has succeeded.
 void LeaseTable::Reserve(const Lease& lease) {
   for (const HeldRequest& held : *lease.previous)
     knobs_[held.request.key].reserved.push_back(ClaimOf(lease.record, held));
@@ -186,7 +186,7 @@ bool LeaseTable::BeginEnd(Lease& lease, EndReason reason, Change& change) {
   for (const HeldRequest& held : lease.record.requests) {
     KnobRow& row = knobs_[held.request.key];
     const auto is_mine = [&lease](const Claim& claim) { return claim.lease == lease.record.id; };
-    if (std::ranges::none_of(row.claims, is_mine)) continue;  // Of an earlier run.
+    if (std::ranges::none_of(row.claims, is_mine)) continue;  // It ended before this run.
     lease.awaited[held.request.key] = DropClaim(lease, held.request.key, change);
     row.waiting.insert(lease.record.id);
   }
@@ -234,10 +234,9 @@ void LeaseTable::AdvanceEnd(Lease& lease, const KnobKey& knob, Change& change) {
   const KnobReport& report = *row.report;
   const bool refreshed = Refresh(lease, knob);
   const auto awaited = lease.awaited.find(knob);
-  const bool heeded = awaited != lease.awaited.end() && report.version >= awaited->second &&
-                      !report.trouble && !report.suspended;
+  const bool heeded = awaited != lease.awaited.end() && report.version >= awaited->second;
   // Without claims the knob has to be at its baseline; with some, they hold instead of this one's.
-  const bool done = heeded && (report.released || !row.claims.empty());
+  const bool done = heeded && (report.released || (!row.claims.empty() && !report.trouble));
   if (done) {
     row.waiting.erase(lease.record.id);
     lease.awaited.erase(awaited);

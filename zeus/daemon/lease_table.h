@@ -117,7 +117,7 @@ class LeaseTable {
   std::multimap<std::pair<std::string, std::string>, std::string> requests_{};
   std::deque<std::pair<Seconds, std::string>> ended_{};  // In the order in which they ended.
   std::map<EndReason, std::uint64_t> ended_by_{};
-  std::uint64_t counter_ = 0;  // Of orders and versions.
+  std::uint64_t counter_ = 0;  // The last order or version that was given.
 };
 
 }  // namespace zeus::daemon

@@ -54,7 +54,7 @@ std::shared_ptr<FileDescriptor> PidfdOfPeer(int socket) {
 }
 
 // A process that has ended is ready for reading; until then nobody else has its number.
-bool HasEnded(const FileDescriptor& pidfd) {
+bool PeerHasEnded(const FileDescriptor& pidfd) {
   pollfd state{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
   return ::poll(&state, 1, 0) != 0;
 }
@@ -70,7 +70,7 @@ std::shared_ptr<FileDescriptor> PidfdOfProcessBefore(std::int64_t pid, Seconds s
   if (!process.ok()) return nullptr;
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   if (static_cast<double>(process.value().start_ticks) * tick > since_boot.count()) return nullptr;
-  return HasEnded(*pidfd) ? nullptr : pidfd;
+  return PeerHasEnded(*pidfd) ? nullptr : pidfd;
 }
 
 PeerReader::PeerReader(fs::path procfs)
@@ -111,7 +111,7 @@ void PeerReader::ReadProcess(std::int64_t pid, Caller& caller) const {
   const bool contained = IsContained(folder);
   const auto cgroup = ReadSmallFile(folder / "cgroup");
   std::string executable = LinkTarget(folder / "exe");
-  if (!process.ok() || HasEnded(*caller.pidfd)) return;
+  if (!process.ok() || PeerHasEnded(*caller.pidfd)) return;
   caller.process = std::move(process).value();
   caller.contained = contained;
   if (cgroup.ok()) caller.cgroup = CgroupOfProcess(cgroup.value());

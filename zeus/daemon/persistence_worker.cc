@@ -85,12 +85,11 @@ Status PersistenceWorker::Hold(const Claims& claims, const KnobRules& rules, Kno
 Status PersistenceWorker::SwitchOn(const Claims& claims) {
   if (!taken_ && !found_on_) {
     ReadAhead ahead(*actuator_, {.persistence = Persistence::kOff});
-    ZEUS_TRY(KnobState before, places_.journal.Take(ahead, kOn));
-    taken_.emplace(Taken{.before = std::move(before),
-                         .mark = ahead.EpochMark(),
-                         .reloads = actuator_->ReloadsSeen()});
+    ZEUS_TRY(const KnobState before, places_.journal.Take(ahead, kOn));
+    taken_.emplace(
+        Taken{.before = before, .mark = ahead.EpochMark(), .reloads = actuator_->ReloadsSeen()});
   }
-  const Status done = actuator_->Apply(kOn);
+  Status done = actuator_->Apply(kOn);
   if (taken_) taken_->on = done.ok();
   if (!claims.claims.empty() || done.ok()) {
     AuditEntry entry{.event = "knob set", .from = "off", .to = "on", .effective = "on"};

@@ -120,7 +120,7 @@ Window WholeRange(const std::optional<KnobChoices>& choices) {
   return {.lowest = Hertz(0), .highest = Hertz(std::numeric_limits<double>::max())};
 }
 
-// What exclusive clocks and ranges leave, and the claim that decides it.
+// The clocks that exclusive claims and ranges leave, and the claim that decides it.
 struct ClockDecision {
   Window window;
   const Claim* by = nullptr;  // Null: nobody asks for more than a cap.

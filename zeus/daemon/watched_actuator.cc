@@ -83,8 +83,8 @@ std::unique_ptr<KnobActuator> Watched(std::unique_ptr<KnobActuator> actuator, Ca
   return std::make_unique<WatchedActuator>(std::move(actuator), watch);
 }
 
-ReadAhead::ReadAhead(KnobActuator& actuator, KnobState state)
-    : actuator_(actuator), state_(std::move(state)), mark_(actuator.EpochMark()) {}
+ReadAhead::ReadAhead(KnobActuator& actuator, const KnobState& state)
+    : actuator_(actuator), state_(state), mark_(actuator.EpochMark()) {}
 
 Result<KnobState> ReadAhead::Read() {
   if (!state_) {

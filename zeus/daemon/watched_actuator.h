@@ -49,7 +49,7 @@ std::unique_ptr<KnobActuator> Watched(std::unique_ptr<KnobActuator> actuator, Ca
 // setting is kept, since persistence mode is a knob of its own here. The actuator must outlive it.
 class ReadAhead final : public KnobActuator {
  public:
-  ReadAhead(KnobActuator& actuator, KnobState state);
+  ReadAhead(KnobActuator& actuator, const KnobState& state);
 
   const KnobDevice& device() const override { return actuator_.device(); }
   KnobKind kind() const override { return actuator_.kind(); }

@@ -23,7 +23,8 @@ class DepartureWatch {
 
   // Watches a connected socket until it closes or its other end does; closing it ends the watch.
   Status Add(int socket, std::uint64_t key);
-  // Returns the keys of the connections whose other ends have closed since the last call, each once.
+  // Returns the keys of the connections whose other ends have closed since the last call, each
+  // once.
   std::vector<std::uint64_t> Take();
 
  private:

@@ -41,8 +41,7 @@ TEST(DepartureWatchTest, EachDepartureIsReportedOnceAlsoBehindUnreadBytes) {
 TEST(DepartureWatchTest, ManyDeparturesAtOnceAreAllReported) {
   auto watch = DepartureWatch::Start().value();
   std::vector<Pair> pairs(200);
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    ASSERT_TRUE(watch.Add(pairs[i].ends[0], i).ok());
+  for (std::size_t i = 0; i < pairs.size(); ++i) ASSERT_TRUE(watch.Add(pairs[i].ends[0], i).ok());
   for (Pair& pair : pairs) ::shutdown(pair.ends[1], SHUT_RDWR);
   EXPECT_EQ(watch.Take().size(), 200U);
 }

@@ -21,8 +21,9 @@ struct Limits {
   // Handling a body takes several times its size in memory.
   std::size_t bodies = std::size_t{32} << 20;
   std::size_t answers = std::size_t{64} << 20;  // Bytes of all answers that are being sent.
-  std::size_t connections = 1024;               // Further ones are answered with 503 and closed.
-  std::size_t per_address = 512;                // Connections from one address, likewise.
+  // Further ones are answered with 503 and closed. `zeus serve` sets it from ulimit -n.
+  std::size_t connections = 1024;
+  std::size_t per_address = 512;  // Connections from one address, likewise.
   // The most threads of each kind; a server starts with one of each.
   int workers = 64;                    // For Work::kWrite.
   int readers = 8;                     // For Work::kRead: few threads wake less often.

@@ -113,7 +113,8 @@ class Server::State {
                  .answers = answers_,
                  .draining = draining_,
                  .make_request_id = [this] { return fmt::format("{:x}", ++request_ids_); },
-                 .wake_topic = [this](const std::string& topic) { WakeTopic(topic); }} {
+                 .wake_topic = [this](const std::string& topic) { WakeTopic(topic); },
+                 .bell = bell_} {
     // Starting from the time keeps the ids of two runs of the server apart in one log.
     request_ids_ = static_cast<std::uint64_t>(clock.WallNow().time_since_epoch().count()) << 8;
   }
@@ -265,12 +266,12 @@ class Server::State {
   template <class Socket>
   void Begin(Socket socket) {
     Peer peer{.name = RemoteName(socket)};
-    Reception reception = context_.handler.Connected(
-        {.transport = std::is_same_v<Socket, tcp::socket>
-                          ? AcceptedConnection::Transport::kTcp
-                          : AcceptedConnection::Transport::kUnixSocket,
-         .descriptor = socket.native_handle(),
-         .remote = peer.name});
+    Reception reception =
+        context_.handler.Connected({.transport = std::is_same_v<Socket, tcp::socket>
+                                                     ? AcceptedConnection::Transport::kTcp
+                                                     : AcceptedConnection::Transport::kUnixSocket,
+                                    .descriptor = socket.native_handle(),
+                                    .remote = peer.name});
     peer.attendance = std::make_unique<Attendance>(context_.handler, std::move(reception.peer));
     peer.refusal = std::move(reception.refusal);
     peer.address =
@@ -279,7 +280,8 @@ class Server::State {
     if (place == Place::kNone) return;  // The destructor of the socket closes it.
     Tune(socket);
     if constexpr (std::is_same_v<Socket, tcp::socket>) {
-      if (tls_) return Spawn<TlsStream>(TlsStream(std::move(socket), *tls_), std::move(peer), place);
+      if (tls_)
+        return Spawn<TlsStream>(TlsStream(std::move(socket), *tls_), std::move(peer), place);
     }
     Spawn<Socket>(std::move(socket), std::move(peer), place);
   }
@@ -397,14 +399,15 @@ class Server::State {
   std::optional<tcp::acceptor> tcp_{};
   std::optional<Local::acceptor> local_{};
   asio::steady_timer check_timer_{io_};
-  bool sleeping_ = false;  // The timer waits for the first connection.
+  bool sleeping_ = false;                       // The timer waits for the first connection.
   std::optional<DepartureWatch> departures_{};  // Since the first connection with a peer.
   std::optional<asio::posix::stream_descriptor> departure_events_{};
-  std::uint64_t connections_ = 0;  // Since the start; the last one's number.
+  std::uint64_t connections_ = 0;                       // Since the start; the last one's number.
   std::map<std::uint64_t, SessionControl*> watched_{};  // By number.
   std::mutex mutex_;
   std::condition_variable gone_;
   bool drained_ = false;  // Guarded by mutex_.
+  NewsBell bell_{io_};
   WorkerPool readers_;
   WorkerPool workers_;
   WorkerPool slow_workers_;

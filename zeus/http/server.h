@@ -22,7 +22,7 @@ struct ServerOptions {
   // A listening socket that exists already (socket activation), used instead of `listen`. It stays
   // the caller's and open: the server uses a duplicate, and removes no file at its end.
   std::optional<int> listening_descriptor{};
-  std::optional<TlsFiles> tls{};          // TLS 1.2 and later; nullopt: plain HTTP.
+  std::optional<TlsFiles> tls{};  // TLS 1.2 and later; nullopt: plain HTTP.
   Limits limits{};
 };
 

@@ -82,8 +82,7 @@ class PeerHandler final : public RequestHandler {
     }
     if (request.target == "/stream") return {.events = std::make_shared<SilentEvents>()};
     if (request.target == "/awaited") return {.awaited = std::make_shared<NeverAnswer>()};
-    if (request.target == "/pushed")
-      return {.pushed = std::make_shared<PushedResponse>([] {})};
+    if (request.target == "/pushed") return {.pushed = std::make_shared<PushedResponse>([] {})};
     const auto* peer = dynamic_cast<const NumberedPeer*>(request.peer.get());
     return {.body = (peer ? std::to_string(peer->number) : "nobody") + " " + request.address +
                     " hold=" + request.zeus_hold};
@@ -148,9 +147,8 @@ class RawClient {
     ::sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const ::sockaddr*>(&address),
-                        sizeof address),
-              0);
+    EXPECT_EQ(
+        ::connect(socket_.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address), 0);
   }
   void Ask(std::string_view target) {
     const std::string text = "GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -287,8 +285,7 @@ TEST_F(ServerPeerTest, ConnectionsAreCountedByTheKeyOfTheHandler) {
 TEST_F(ServerPeerTest, TwoServersShareAHandler) {
   const auto local = Start();
   ConnectionCounts tcp_counts;
-  const auto tcp =
-      Server::Start({.listen = "127.0.0.1:0"}, handler_, tcp_counts, clock_).value();
+  const auto tcp = Server::Start({.listen = "127.0.0.1:0"}, handler_, tcp_counts, clock_).value();
   for (const std::string& url : {local->url(), tcp->url()}) {
     const auto client = Client::Create({.url = url}).value();
     EXPECT_THAT(client->Send({.path = "/"}).value().body, HasSubstr(" hold=")) << url;
@@ -329,8 +326,8 @@ TEST_F(ServerPeerTest, AnInheritedSocketOutlivesTheServer) {
 
 TEST_F(ServerPeerTest, AnInheritedTcpSocketIsServed) {
   const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  EXPECT_FALSE(Server::Start({.listening_descriptor = listener.get()}, handler_, counts_, clock_)
-                   .ok());
+  EXPECT_FALSE(
+      Server::Start({.listening_descriptor = listener.get()}, handler_, counts_, clock_).ok());
   ASSERT_EQ(::listen(listener.get(), 5), 0);  // On a port that the system chooses.
   const auto server =
       Server::Start({.listening_descriptor = listener.get()}, handler_, counts_, clock_);

@@ -479,8 +479,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                                    FinishedRequest& finished) {
     const std::weak_ptr<Session> weak = this->weak_from_this();
     response->WakeBy([weak] {
-      if (const auto self = weak.lock())
-        asio::post(self->context_.io, [self] { self->WakeForNews(); });
+      if (auto self = weak.lock()) {
+        NewsBell& bell = self->context_.bell;
+        bell.Ring(std::move(self));
+      }
     });
     client_left_ = gone_;
     WatchForLeaving();
@@ -544,7 +546,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     return text;
   }
 
-  void WakeForNews() {
+  void WakeForNews() override {
     if (send_at_once_ && send_at_once_()) return;
     send_at_once_ = nullptr;  // Until the coroutine has sent what is left.
     news_ = true;
@@ -562,8 +564,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       return false;
     }
     std::string text = PieceText(news, finished);
-    const auto sent = ::send(Socket().native_handle(), text.data(), text.size(),
-                             MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent =
+        ::send(Socket().native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == static_cast<::ssize_t>(text.size())) return true;
     unsent_ = text.substr(static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
     return false;

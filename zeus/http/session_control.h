@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/http/limits.h"
@@ -21,6 +23,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr TimePoint kNoDeadline{Seconds(1e18)};
+
+class NewsBell;
 
 // The parts of the server that its connections use. All of them outlive every connection.
 struct SessionContext {
@@ -36,6 +40,26 @@ struct SessionContext {
   const bool& draining;   // The server is shutting down.
   std::function<std::string()> make_request_id;
   std::function<void(const std::string& topic)> wake_topic;
+  NewsBell& bell;
+};
+
+class SessionControl;
+
+// Sessions that have news, told by other threads. However many there are, the thread of the sockets
+// is woken once for all that came before it looks: an event may be for a thousand streams.
+// Thread-safe.
+class NewsBell {
+ public:
+  explicit NewsBell(asio::io_context& io) : io_(io) {}
+
+  void Ring(std::shared_ptr<SessionControl> session);
+
+ private:
+  void Deliver();
+
+  asio::io_context& io_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<SessionControl>> waiting_{};  // Guarded by mutex_.
 };
 
 // The handler's knowledge of a connection for as long as the connection lives. A worker that still
@@ -93,6 +117,8 @@ class SessionControl {
     news_ = true;
     wake_.cancel();
   }
+  // A pushed response has news.
+  virtual void WakeForNews() = 0;
   // The client has closed its end: streams and awaited answers end at once.
   void ClientGone() {
     gone_ = true;
@@ -130,5 +156,24 @@ class SessionControl {
   std::string topic_{};      // The topic of the stream or the awaited answer; empty: none.
   asio::steady_timer wake_;  // Cancelled when there is something to look at.
 };
+
+inline void NewsBell::Ring(std::shared_ptr<SessionControl> session) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = waiting_.empty();
+    waiting_.push_back(std::move(session));
+  }
+  if (first) asio::post(io_, [this] { Deliver(); });
+}
+
+inline void NewsBell::Deliver() {
+  std::vector<std::shared_ptr<SessionControl>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    sessions.swap(waiting_);
+  }
+  for (const auto& session : sessions) session->WakeForNews();
+}
 
 }  // namespace zeus::http

@@ -102,9 +102,8 @@ Result<std::unique_ptr<SocketFile>> SocketFile::Listen(const std::string& path,
   ZEUS_RETURN_IF_ERROR(RemoveStaleSocket(path));
   auto descriptor = NewSocket();
   const ::sockaddr_un address = AddressOf(path);
-  if (!descriptor->valid() || ::bind(descriptor->get(),
-                                     reinterpret_cast<const ::sockaddr*>(&address),
-                                     sizeof address) != 0)
+  if (!descriptor->valid() ||
+      ::bind(descriptor->get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address) != 0)
     return CannotListen(path, errno);
   const int socket = descriptor->get();
   std::unique_ptr<SocketFile> file(new SocketFile(path, std::move(descriptor)));
@@ -121,19 +120,19 @@ Result<ForeignListener> DuplicateListener(int descriptor) {
     return ::getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
   };
   ForeignListener listener{.family = option(SO_DOMAIN)};
-  const bool known = listener.family == AF_UNIX || listener.family == AF_INET ||
-                     listener.family == AF_INET6;
+  const bool known =
+      listener.family == AF_UNIX || listener.family == AF_INET || listener.family == AF_INET6;
   if (!known || option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("descriptor {} is no listening stream socket", descriptor)};
-  listener.descriptor =
-      std::make_unique<FileDescriptor>(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  listener.descriptor = std::make_unique<FileDescriptor>(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (!listener.descriptor->valid()) return CannotListen("an inherited socket", errno);
   ::sockaddr_un address{};
   ::socklen_t size = sizeof address;
-  const bool named = listener.family == AF_UNIX &&
-                     ::getsockname(descriptor, reinterpret_cast<::sockaddr*>(&address), &size) == 0 &&
-                     size > offsetof(::sockaddr_un, sun_path) && address.sun_path[0] != '\0';
+  const bool named =
+      listener.family == AF_UNIX &&
+      ::getsockname(descriptor, reinterpret_cast<::sockaddr*>(&address), &size) == 0 &&
+      size > offsetof(::sockaddr_un, sun_path) && address.sun_path[0] != '\0';
   if (named)
     listener.path.assign(address.sun_path,
                          ::strnlen(address.sun_path, size - offsetof(::sockaddr_un, sun_path)));

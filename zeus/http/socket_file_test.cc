@@ -26,8 +26,8 @@ class SocketFileTest : public ::testing::Test {
   }
   static bool Connects(const FileDescriptor& client, const std::string& path) {
     const auto address = Address(path);
-    return ::connect(client.get(), reinterpret_cast<const ::sockaddr*>(&address),
-                     sizeof address) == 0;
+    return ::connect(client.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address) ==
+           0;
   }
   static std::unique_ptr<FileDescriptor> Client() {
     return std::make_unique<FileDescriptor>(
@@ -73,8 +73,8 @@ TEST_F(SocketFileTest, ASocketOnWhichNobodyAnswersIsReplaced) {
   {
     const auto dead = Client();
     const auto address = Address(path_);
-    ASSERT_EQ(
-        ::bind(dead->get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(::bind(dead->get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address),
+              0);
   }
   ASSERT_TRUE(std::filesystem::exists(path_));
   EXPECT_TRUE(SocketFile::Listen(path_, {}).ok());

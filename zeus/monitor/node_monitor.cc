@@ -77,11 +77,22 @@ std::unique_ptr<ActivityBoard> TryToShare(const std::vector<MonitoredDevice>& de
   return nullptr;
 }
 
+// A device that another process reads needs no thread here as long as no reading is missed for good
+// when the program does nothing for minutes: a counter goes on counting.
+bool NeedsThread(const EnergyMonitor& monitor) {
+  for (std::size_t device = 0; device < monitor.device_count(); ++device) {
+    if (!monitor.follows(device)) return true;
+    if (monitor.Now(device).source != EnergySource::kCounter) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeMonitor>> NodeMonitor::OpenThisMachine(Clock& clock,
                                                                   NodeMonitorOptions options) {
-  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
+  ZEUS_TRY(Node node,
+           options.find_devices ? options.find_devices(clock) : Discover(RealSurroundings(clock)));
   return Open(clock, std::move(node), std::move(options));
 }
 
@@ -119,13 +130,16 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
   for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
   calibrated.resize(devices.size(), false);  // Only GPUs, which come first, can be.
   auto board = options.share ? TryToShare(devices, clock) : nullptr;
+  const bool shares = board != nullptr;
   auto monitor = std::make_unique<EnergyMonitor>(
       clock, std::move(devices),
       EnergyMonitor::Options{.synchronize = std::move(options.synchronize),
                              .telemetry_interval = options.telemetry_interval,
+                             .recorded = std::move(options.recorded),
                              .board = std::move(board)});
+  const bool thread = options.thread && (shares || NeedsThread(*monitor));
   return std::unique_ptr<NodeMonitor>(new NodeMonitor(
-      std::move(node), std::move(gpus), std::move(calibrated), std::move(monitor), options.thread));
+      std::move(node), std::move(gpus), std::move(calibrated), std::move(monitor), thread));
 }
 
 NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,

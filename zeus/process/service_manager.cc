@@ -20,7 +20,7 @@
 namespace zeus {
 namespace {
 
-constexpr std::uint64_t kMostDescriptors = 256;  // Far more than any unit passes.
+constexpr std::uint64_t kMostDescriptors = 256;   // Far more than any unit passes.
 constexpr std::string_view kUnnamed = "unknown";  // As sd_listen_fds_with_names(3) has it.
 
 std::optional<std::string> Take(const ServiceEnvironment& environment, const char* variable) {
@@ -56,9 +56,9 @@ std::string OneLine(std::string_view text) {
 Result<std::uint64_t> CountOfDescriptors(const std::string& text) {
   const auto count = ParseUnsigned(text);
   if (!count.ok() || count.value() > kMostDescriptors)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("LISTEN_FDS is {}: expected a number up to {}", Quote(text),
-                             kMostDescriptors)};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("LISTEN_FDS is {}: expected a number up to {}", Quote(text), kMostDescriptors)};
   return count.value();
 }
 
@@ -76,17 +76,17 @@ Result<std::vector<ActivatedSocket>> TakeActivatedSockets(const ServiceEnvironme
   std::vector<std::string> names(count, std::string(kUnnamed));
   if (names_text && count > 0) names = SplitAtColons(*names_text);
   if (names.size() != count)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("LISTEN_FDS is {}, but LISTEN_FDNAMES has {} names", count,
-                             names.size())};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("LISTEN_FDS is {}, but LISTEN_FDNAMES has {} names", count, names.size())};
   for (std::uint64_t i = 0; i < count; ++i) {
     const int descriptor = environment.first_descriptor + static_cast<int>(i);
     if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("LISTEN_FDS is {}, but descriptor {} is not open", count,
-                               descriptor)};
-    sockets.push_back({.name = std::move(names[i]),
-                       .descriptor = std::make_shared<FileDescriptor>(descriptor)});
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("LISTEN_FDS is {}, but descriptor {} is not open", count, descriptor)};
+    sockets.push_back(
+        {.name = std::move(names[i]), .descriptor = std::make_shared<FileDescriptor>(descriptor)});
   }
   return sockets;
 }
@@ -102,8 +102,7 @@ ServiceNotifier::ServiceNotifier(const ServiceEnvironment& environment)
 }
 
 Status ServiceNotifier::Ready(std::string_view status) const {
-  return Send(status.empty() ? "READY=1\n"
-                             : fmt::format("READY=1\nSTATUS={}\n", OneLine(status)));
+  return Send(status.empty() ? "READY=1\n" : fmt::format("READY=1\nSTATUS={}\n", OneLine(status)));
 }
 
 Status ServiceNotifier::Report(std::string_view status) const {
@@ -132,10 +131,8 @@ Status ServiceNotifier::Send(const std::string& state) const {
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   // The manager may be busy, but a service must not hang because of that.
   const ::timeval timeout{.tv_sec = 1, .tv_usec = 0};
-  if (socket.valid())
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-  const auto size =
-      static_cast<::socklen_t>(offsetof(::sockaddr_un, sun_path) + address_.size());
+  if (socket.valid()) ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+  const auto size = static_cast<::socklen_t>(offsetof(::sockaddr_un, sun_path) + address_.size());
   const auto sent = ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
                              reinterpret_cast<const ::sockaddr*>(&address), size);
   if (sent < 0) return FileError(address_, errno).While("notify the service manager");

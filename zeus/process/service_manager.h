@@ -39,20 +39,22 @@ struct ActivatedSocket {
 };
 
 // The sockets that were passed to this process, in the manager's order; none when it was started by
-// other means or when they were meant for another process. They become close-on-exec. LISTEN_FDS and
-// its relatives are removed in any case. kInvalidArgument when the variables contradict each other.
-Result<std::vector<ActivatedSocket>> TakeActivatedSockets(const ServiceEnvironment& environment = {});
+// other means or when they were meant for another process. They become close-on-exec. LISTEN_FDS
+// and its relatives are removed in any case. kInvalidArgument when the variables contradict each
+// other.
+Result<std::vector<ActivatedSocket>> TakeActivatedSockets(
+    const ServiceEnvironment& environment = {});
 
-// Reports the state of this service to its manager. Without a manager every report succeeds and does
-// nothing. No report waits longer than a second. Thread-safe.
+// Reports the state of this service to its manager. Without a manager every report succeeds and
+// does nothing. No report waits longer than a second. Thread-safe.
 class ServiceNotifier {
  public:
   // Reads and removes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   explicit ServiceNotifier(const ServiceEnvironment& environment = {});
 
   bool has_manager() const { return !address_.empty(); }
-  // The manager restarts the service when no Watchdog() came for this long; report at least twice as
-  // often. nullopt when it does not watch.
+  // The manager restarts the service when no Watchdog() came for this long; report at least twice
+  // as often. nullopt when it does not watch.
   std::optional<Seconds> watchdog_timeout() const { return watchdog_timeout_; }
 
   // The service answers from now on. Also ends Reloading(). `status` is a sentence for people.

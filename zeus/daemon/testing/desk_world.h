@@ -44,8 +44,20 @@ class FakeClaims final : public ClaimSource {
     return found == claims_.end() ? Claims{} : found->second;
   }
   void Settled(const wire::KnobKey& knob, const KnobReport& report) override {
-    const std::lock_guard lock(mutex_);
-    reports_[knob].push_back(report);
+    {
+      const std::lock_guard lock(mutex_);
+      reports_[knob].push_back(report);
+    }
+    reported_.notify_all();
+  }
+  // Waits for a report that says why the knob does not agree with its claims.
+  std::string WaitForTrouble(const wire::KnobKey& knob) {
+    std::unique_lock lock(mutex_);
+    const auto troubled = [&] {
+      return !reports_[knob].empty() && reports_[knob].back().trouble.has_value();
+    };
+    const bool came = reported_.wait_for(lock, Seconds(20), troubled);
+    return came ? reports_[knob].back().trouble->message : "";
   }
 
   void Set(const wire::KnobKey& knob, std::vector<Claim> claims) {
@@ -62,6 +74,7 @@ class FakeClaims final : public ClaimSource {
 
  private:
   mutable std::mutex mutex_;
+  std::condition_variable reported_;
   std::map<wire::KnobKey, Claims> claims_;
   std::map<wire::KnobKey, std::vector<KnobReport>> reports_;
 };

@@ -7,6 +7,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
+#include "zeus/device/knobs/knob_lender.h"
 
 namespace zeus {
 namespace {
@@ -206,6 +207,7 @@ class PersistenceMode final : public GpuActuator {
 Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu) {
   if (kind == KnobKind::kCpuPowerLimit)
     return Error{ErrorCode::kInvalidArgument, gpu.name() + " is not a CPU: choose a knob of a GPU"};
+  if (KnobLender* const lender = gpu.lender()) return lender->Borrow(kind);
   if (kind == KnobKind::kPersistence)
     return std::unique_ptr<KnobActuator>(std::make_unique<PersistenceMode>(gpu, Watts()));
   ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
@@ -271,6 +273,7 @@ class CpuPowerLimit final : public KnobActuator {
 }  // namespace
 
 Result<std::unique_ptr<KnobActuator>> MakeActuator(CpuPackage& cpu) {
+  if (KnobLender* const lender = cpu.lender()) return lender->Borrow(KnobKind::kCpuPowerLimit);
   ZEUS_TRY(const PowerLimit limit, cpu.CurrentPowerLimit());
   return std::unique_ptr<KnobActuator>(std::make_unique<CpuPowerLimit>(cpu, limit.range.max));
 }
@@ -288,7 +291,7 @@ std::string ToText(const KnobState& state) {
 
 Result<KnobReturn> PutBackIfOurs(KnobActuator& actuator, const KnobState& before,
                                  const std::vector<Setting>& ours) {
-  if (!ours.empty() && before.setting) {
+  if (!actuator.borrowed() && !ours.empty() && before.setting) {
     ZEUS_TRY(const KnobState present, actuator.Read());
     const auto is_present = [&](const Setting& setting) {
       return present.setting && SameSetting(*present.setting, setting);

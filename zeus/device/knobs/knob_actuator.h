@@ -44,6 +44,10 @@ class KnobActuator {
 
   virtual Result<KnobState> Read() = 0;
 
+  // Whether the knob is borrowed from a process that remembers what it was and puts it back. Then
+  // PutBack() ends the loan, whatever the setting is by then, and no journal knows of it.
+  virtual bool borrowed() const { return false; }
+
   // Returns what the device obeys. nullopt where nothing tells: of clocks, unless the device says
   // that it runs at a locked one.
   virtual Result<std::optional<Setting>> InForce() { return std::optional<Setting>(); }

@@ -272,7 +272,7 @@ Error KnobJournal::Held(const KnobActuator& actuator, const std::optional<KnobEn
 
 Result<KnobState> KnobJournal::Take(KnobActuator& actuator, const Setting& first) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  ZEUS_RETURN_IF_ERROR(RestoreIfLeft(actuator, Holders::kRespect));
+  ZEUS_RETURN_IF_ERROR(PutBackIfLeft(actuator, Holders::kRespect));
   auto alive = FileLock::TryTake(LockFile(actuator.kind(), actuator.device()));
   if (!alive.ok() && alive.error().code == ErrorCode::kUnavailable)
     return Held(actuator, std::nullopt);
@@ -331,7 +331,7 @@ Status KnobJournal::Release(const KnobActuator& actuator) {
 
 Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator, Holders holders) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  return RestoreIfLeft(actuator, holders);
+  return PutBackIfLeft(actuator, holders);
 }
 
 Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator,
@@ -341,7 +341,7 @@ Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator
   return held ? Status(Held(actuator, entry)) : Ok();
 }
 
-Result<KnobJournal::Repair> KnobJournal::RestoreIfLeft(KnobActuator& actuator, Holders holders) {
+Result<KnobJournal::Repair> KnobJournal::PutBackIfLeft(KnobActuator& actuator, Holders holders) {
   const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
   const auto entry = Read(file);
   if (holders == Holders::kRespect) ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, entry));

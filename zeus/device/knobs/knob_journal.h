@@ -116,7 +116,7 @@ class KnobJournal {
   };
 
   // These need the lock of the folder.
-  Result<Repair> RestoreIfLeft(KnobActuator& actuator, Holders holders);
+  Result<Repair> PutBackIfLeft(KnobActuator& actuator, Holders holders);
   Status CheckFree(const std::filesystem::path& file, const KnobActuator& actuator,
                    const std::optional<KnobEntry>& entry) const;
   std::optional<KnobEntry> Read(const std::filesystem::path& file) const;

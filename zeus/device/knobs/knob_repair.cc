@@ -187,8 +187,7 @@ std::vector<UnexplainedLimit> FindUnexplainedLimits(const Node& node, const Knob
   std::vector<UnexplainedLimit> found;
   if (KnobPolicyOfMachine().caps_are_intended) return found;
   for (const auto& gpu : node.gpus) {
-    const auto limit =
-        gpu->EndsWithProcess() ? Result<PowerLimit>(Error{}) : gpu->CurrentPowerLimit();
+    const auto limit = gpu->NeedsJournal() ? gpu->CurrentPowerLimit() : Result<PowerLimit>(Error{});
     if (!limit.ok()) continue;
     const Watts requested = limit.value().requested;
     const Watts usual = limit.value().default_limit;

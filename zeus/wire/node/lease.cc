@@ -217,7 +217,9 @@ Result<std::optional<KnobValue>> ParseOptionalValue(const Json& json, const char
 Json KnobViewJson(const KnobView& knob) {
   Json json = {{"device", knob.request.key.device}, {"knob", Name(knob.request.key.knob)}};
   json["demand"] = kDemands.at(knob.request.demand.index());
-  json["requested"] = DemandJson(knob.request.demand);
+  const bool switched = std::holds_alternative<SwitchedOn>(knob.request.demand);
+  json["requested"] =
+      switched ? ToJson(KnobValue(Persistence::kOn)) : DemandJson(knob.request.demand);
   json["effective"] = knob.effective ? ToJson(*knob.effective) : Json(nullptr);
   json["enforced"] = knob.enforced ? ToJson(*knob.enforced) : Json(nullptr);
   json["overruled"] = knob.overruled;
@@ -257,6 +259,7 @@ Result<KnobView> ParseKnobView(const Json& json) {
   if (std::ranges::find(kDemands, std::string_view(kind)) == kDemands.end())
     reader.Fail("demand", "must be exactly, at_most, range or on");
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
+  if (kind == "on" && requested.contains("on")) requested = Json(requested["on"]);
   auto demand = FindDemand({{kind, requested}}, knob.request.key.knob);
   if (!demand.ok()) return std::move(demand).error().While("requested");
   knob.request.demand = demand.value();

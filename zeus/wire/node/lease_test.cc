@@ -158,6 +158,7 @@ TEST(LeaseViewTest, LooksLikeTheDocumentation) {
   EXPECT_EQ(json["knobs"][0]["effective"], Json({{"watts", 180.0}}));
   EXPECT_EQ(json["knobs"][0]["bound_by"]["name"], "cluster budget");
   EXPECT_TRUE(json["knobs"][1]["bound_by"].is_null());
+  EXPECT_EQ(json["knobs"][2]["requested"], Json({{"on", true}}));
 }
 
 TEST(LeaseViewTest, FieldsOfLaterVersionsAreIgnored) {
@@ -173,6 +174,10 @@ TEST(LeaseViewTest, ErrorsNameTheField) {
   const auto view = ParseLeaseView(json);
   ASSERT_FALSE(view.ok());
   EXPECT_EQ(view.error().message, "knobs[1].demand: must be exactly, at_most, range or on");
+  json = ToJson(SampleView());
+  json["knobs"][2]["requested"] = {{"on", 7}};
+  ASSERT_FALSE(ParseLeaseView(json).ok());
+  EXPECT_EQ(ParseLeaseView(json).error().message.substr(0, 21), "knobs[2].requested: o");
   json = ToJson(SampleView());
   json["state"] = "asleep";
   ASSERT_FALSE(ParseLeaseView(json).ok());
