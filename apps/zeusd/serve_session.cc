@@ -1,5 +1,6 @@
 #include "apps/zeusd/serve_session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 #include "zeus/base/ticker.h"
 #include "zeus/daemon/api/daemon.h"
 #include "zeus/daemon/api/daemon_handler.h"
+#include "zeus/daemon/board.h"
+#include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
 #include "zeus/http/server.h"
 #include "zeus/process/service_manager.h"
@@ -31,6 +34,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
+constexpr const char* kBoardName = "board";  // The name of its activated socket.
 constexpr const char* kTcpAddress = "127.0.0.1:4938";
 constexpr Seconds kLongestDiscovery = 10s;
 constexpr Seconds kLongestPause = 60s;  // Of the main loop.
@@ -157,7 +161,7 @@ Result<http::ServerOptions> UnixOptions(const ServeOptions& options,
                           .permissions = permissions,
                           .limits = RequestLimits(options)};
   for (const ActivatedSocket& socket : sockets)
-    if (socket.name != "board") uds.listening_descriptor = socket.descriptor->get();
+    if (socket.name != kBoardName) uds.listening_descriptor = socket.descriptor->get();
   return uds;
 }
 
@@ -166,6 +170,30 @@ http::ServerOptions TcpOptions(const ServeOptions& options, const std::string& a
   if (!options.tls_certificate.empty())
     tcp.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
   return tcp;
+}
+
+// Hands the boards of readings out beside the socket of requests, to those who may read them.
+Result<std::unique_ptr<BoardServer>> StartBoardServer(const ServeOptions& options,
+                                                      const std::vector<ActivatedSocket>& sockets,
+                                                      const Daemon& daemon) {
+  std::unique_ptr<FileDescriptor> listening;
+  for (const ActivatedSocket& socket : sockets)
+    // The board server closes its socket; the manager's stays for the next start.
+    if (socket.name == kBoardName)
+      listening =
+          std::make_unique<FileDescriptor>(::fcntl(socket.descriptor->get(), F_DUPFD_CLOEXEC, 0));
+  if (!listening) {
+    const fs::path folder = fs::absolute(options.socket_path).parent_path();
+    ZEUS_TRY(listening, BoardServer::Listen((folder / "board.sock").string()));
+  }
+  const auto peers = std::make_shared<const PeerReader>();
+  return BoardServer::Start(
+      std::move(listening), daemon.boards(), [&daemon, peers](int socket, wire::BoardKind kind) {
+        const auto caller = peers->Read(socket, 0);
+        return caller.ok() &&
+               daemon.GrantOf(caller.value())
+                   .scopes.Has(kind == wire::BoardKind::kGpu ? Scope::kGpuRead : Scope::kCpuRead);
+      });
 }
 
 Result<Servers> StartServers(const ServeOptions& options, const std::string& tcp_address,
@@ -286,6 +314,10 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   DaemonHandler handler(*daemon, metrics,
                         {.groups = groups, .tokens = tokens.get(), .log = frame.log.get()});
   ZEUS_TRY(Servers servers, StartServers(options, tcp_address, frame.sockets, handler, metrics));
+  std::unique_ptr<BoardServer> board_server;
+  if (options.mode == "uds") {
+    ZEUS_TRY(board_server, StartBoardServer(options, frame.sockets, *daemon));
+  }
   const std::string ready = "ready on " + servers.Urls();
   fmt::print("zeusd: {}\n", ready);
   ZEUS_RETURN_IF_ERROR(zeus::cli::FlushOutput());

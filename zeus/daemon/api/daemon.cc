@@ -113,9 +113,18 @@ Status Daemon::Build(Node node) {
   events_ = std::make_unique<EventStreams>(clock_, fmt::format("{:x}", SystemEntropy()));
   streams_ = std::make_unique<PolledStreams>(clock_);
   waiting_ = std::make_unique<WaitingAnswers>(clock_);
+  ZEUS_TRY(boards_,
+           NodeBoards::Create(node, {.generation = SystemEntropy(),
+                                     .cpu_energy_period = configuration_->cpu_energy_period}));
   // Programs that use the daemon do not measure these devices by themselves: nothing to share.
-  ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
-                                        {.thread = options_.recorder_thread, .share = false}));
+  ZEUS_TRY(recorder_,
+           NodeMonitor::Open(clock_, std::move(node),
+                             {.thread = options_.recorder_thread,
+                              .share = false,
+                              .recorded = [this](const std::string& device, TimePoint time,
+                                                 const DeviceReading& reading) {
+                                boards_->Record(device, time, reading);
+                              }}));
   devices_ = std::make_unique<NodeDevices>(*recorder_);
   ZEUS_TRY(audit_, AuditLog::Open(options_.audit_file, clock_));
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);

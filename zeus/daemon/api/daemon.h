@@ -19,6 +19,7 @@
 #include "zeus/daemon/api/polled_streams.h"
 #include "zeus/daemon/api/waiting_answers.h"
 #include "zeus/daemon/audit_log.h"
+#include "zeus/daemon/board.h"
 #include "zeus/daemon/device_desk.h"
 #include "zeus/daemon/event_stream.h"
 #include "zeus/daemon/holder_watch.h"
@@ -88,6 +89,7 @@ class Daemon {
   Clock& clock() { return clock_; }
   const DaemonOptions& options() const { return options_; }
   NodeMonitor& recorder() { return *recorder_; }
+  const NodeBoards& boards() const { return *boards_; }
   const NodeDevices& devices() const { return *devices_; }
   AuditLog& audit() { return *audit_; }
   DeviceDesk& desk() { return *desk_; }
@@ -121,6 +123,7 @@ class Daemon {
   std::unique_ptr<EventStreams> events_;
   std::unique_ptr<PolledStreams> streams_;
   std::unique_ptr<WaitingAnswers> waiting_;
+  std::unique_ptr<NodeBoards> boards_;
   std::unique_ptr<NodeMonitor> recorder_;
   std::unique_ptr<NodeDevices> devices_;
   std::unique_ptr<AuditLog> audit_;
