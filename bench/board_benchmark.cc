@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -34,6 +35,22 @@ class FollowedMeter final : public EnergyMeter {
 
  private:
   const std::shared_ptr<client::BoardReader> reader_;
+  const std::string name_;
+};
+
+// A counter of 300 W that costs nothing to read.
+class FreeMeter final : public EnergyMeter {
+ public:
+  FreeMeter(Clock& clock, std::string name) : clock_(clock), name_(std::move(name)) {}
+  const std::string& name() const override { return name_; }
+  Result<EnergyReading> Energy() override {
+    const double updates = std::floor(clock_.Now().time_since_epoch() / 20ms);
+    return EnergyReading{.total = Joules(6 * updates), .epoch = 0, .taken_at = std::nullopt};
+  }
+  Result<Watts> Power() override { return Watts(300); }
+
+ private:
+  Clock& clock_;
   const std::string name_;
 };
 
@@ -89,6 +106,35 @@ void BM_NewestReadingOfEightGpus(benchmark::State& state) {
     for (const client::DeviceView& gpu : gpus) benchmark::DoNotOptimize(gpu.Newest());
 }
 BENCHMARK(BM_NewestReadingOfEightGpus);
+
+void BM_NewestWordsOfEightGpus(benchmark::State& state) {
+  Daemon daemon;
+  const auto boards = daemon.reader()->boards();
+  std::vector<client::DeviceView> gpus;
+  for (int i = 0; i < Daemon::kGpus; ++i) gpus.push_back(*boards->Find(fmt::format("gpu:{}", i)));
+  for (auto _ : state)
+    for (const client::DeviceView& gpu : gpus) benchmark::DoNotOptimize(gpu.NewestWords());
+}
+BENCHMARK(BM_NewestWordsOfEightGpus);
+
+// The peer of the next one: a recorder thread in the program, and a driver that costs nothing.
+void BM_WindowOfARecorder(benchmark::State& state) {
+  SystemClock clock;
+  std::vector<std::unique_ptr<FreeMeter>> meters;
+  std::vector<MonitoredDevice> devices;
+  for (int i = 0; i < Daemon::kGpus; ++i) {
+    meters.push_back(std::make_unique<FreeMeter>(clock, fmt::format("gpu:{}", i)));
+    devices.push_back({.meter = meters.back().get()});
+  }
+  EnergyMonitor monitor(clock, std::move(devices));
+  const Ticker ticker("zeus-recorder", [&] { return monitor.Step(); });
+  clock.SleepFor(500ms);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(monitor.BeginWindow("step"));
+    benchmark::DoNotOptimize(monitor.EndWindow("step"));
+  }
+}
+BENCHMARK(BM_WindowOfARecorder);
 
 void BM_WindowThroughTheBoard(benchmark::State& state) {
   Daemon daemon;

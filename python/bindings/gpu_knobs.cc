@@ -195,7 +195,7 @@ class GpuKnobs::State {
 
  private:
   // The caller must hold the lock.
-  Result<KnobJournal*> JournalFor(const Gpu& gpu) {
+  Result<KnobJournal*> JournalFor(Gpu& gpu) {
     if (!gpu.NeedsJournal()) return nullptr;
     if (!journal_) {
       ZEUS_TRY(auto folder, KnobFolder());

@@ -10,7 +10,7 @@
 
 namespace zeus::cli {
 
-// What `zeus top` was asked to show.
+// The order and the choice of devices that `zeus top` was asked for.
 struct TopView {
   enum class Order { kDevice, kPower, kTemperature };
   Order order = Order::kDevice;

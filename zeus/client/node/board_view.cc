@@ -49,8 +49,12 @@ std::optional<TimedReading> DeviceView::UpdateAt(std::uint64_t number) const {
   return reading;
 }
 
+std::optional<wire::board::Update::Words> DeviceView::NewestWords() const {
+  return ReadPatiently(device_->newest);
+}
+
 std::optional<wire::board::DecodedUpdate> DeviceView::Newest() const {
-  const auto words = ReadPatiently(device_->newest);
+  const auto words = NewestWords();
   if (!words) return std::nullopt;
   return wire::board::Decode(*words);
 }

@@ -27,6 +27,8 @@ class DeviceView {
 
   // The newest reading without telemetry. nullopt before the first one.
   std::optional<wire::board::DecodedUpdate> Newest() const;
+  // The same as words, for programs that count nanoseconds.
+  std::optional<wire::board::Update::Words> NewestWords() const;
   // nullopt before the first one, and for what is no GPU.
   std::optional<wire::board::DecodedTelemetry> NewestTelemetry() const;
 
