@@ -55,7 +55,7 @@ class ReferenceRequests:
         self.assertEqual(self.limits(), [200, 200])
         self.assertEqual(self.call("POST", SET.format("1", 150_000)).status, 200)
         self.assertEqual(self.limits(), [200, 150])
-        # What was there before ends the change.
+        # The limit from before ends the change.
         self.assertEqual(self.call("POST", SET.format("0,1", LIMIT * 1000)).status, 200)
         self.assertEqual(self.limits(), [LIMIT, LIMIT])
         self.assertEqual({lease["state"] for lease in self.ask("GET", "/v1/leases").json["leases"]}, {"ended"})

@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 constexpr const char* kBoardName = "board";  // The name of its activated socket.
 constexpr const char* kTcpAddress = "127.0.0.1:4938";
 constexpr Seconds kLongestDiscovery = 10s;
-constexpr Seconds kLongestPause = 60s;  // Of the main loop.
+constexpr Seconds kLongestPause = 60s;  // The main loop waits no longer.
 constexpr Seconds kLongestDrain = 2s;
 
 // The files of the daemon.

@@ -23,7 +23,7 @@ struct ServeOptions {
   std::string signing_key{};
   std::string revoked_tokens{};
   std::string configuration{};
-  std::vector<std::string> groups{};  // Of the reference's requests; empty: all.
+  std::vector<std::string> groups{};  // Groups of the reference's requests; empty: all.
   std::string state_folder{};         // Empty: that of the socket.
   std::string audit_log{};            // Empty: $LOGS_DIRECTORY, else the state folder.
   std::string access_log{};           // Empty: none.

@@ -47,7 +47,7 @@ struct NodeRoute {
   std::string_view answer_schema{};     // Empty: the answer has no JSON body.
   std::optional<Scope> scope{};         // nullopt: every known caller.
   bool open = false;                    // Over TCP also without a token.
-  ApiGroup group = ApiGroup::kNone;     // Of the reference's requests.
+  ApiGroup group = ApiGroup::kNone;     // The group of a reference's request.
   http::Work work = http::Work::kRead;  // kImmediate blocks on nothing.
   bool vital = false;                   // Answered even when all connections are taken.
 };

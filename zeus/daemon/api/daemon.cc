@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kReadingPeriod = 50ms;  // Of events; clients ask for longer ones.
+constexpr Seconds kReadingPeriod = 50ms;  // Events of readings; clients ask for longer ones.
 constexpr Seconds kLongestStop = 20s;
 constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
 

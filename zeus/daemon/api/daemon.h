@@ -31,7 +31,7 @@
 namespace zeus::daemon {
 
 struct DaemonOptions {
-  std::filesystem::path knob_folder{};    // Of the journal; must exist.
+  std::filesystem::path knob_folder{};    // The folder of the journal; must exist.
   std::filesystem::path state_file{};     // leases.json; empty: state is not kept.
   std::filesystem::path standing_file{};  // standing.json
   std::filesystem::path jobs_file{};      // Empty: jobs do not survive a restart.
@@ -68,7 +68,8 @@ class Daemon {
   // Grows with every Reload(): what was derived from an older configuration is void.
   std::uint64_t configuration_number() const { return configuration_number_; }
 
-  // What the caller may do now. Which devices its jobs have is found out when it asks for one.
+  // Returns what the caller may do now. Which devices its jobs have is found out when it asks for
+  // one.
   Grant GrantOf(const Caller& caller) const;
 
   // As those of the book, and the holder is watched.

@@ -15,8 +15,8 @@ using wire::LeaseRefusal;
 using wire::LeaseState;
 using wire::LeaseView;
 
-constexpr double kLongestWait = 30;       // Of a client that waits for a change.
-constexpr Seconds kLongestRestore = 20s;  // Of a client that waits until its knobs are back.
+constexpr double kLongestWait = 30;       // A client waits no longer for a change.
+constexpr Seconds kLongestRestore = 20s;  // A client waits no longer for its knobs.
 
 const std::string& LeaseOf(const Call& call) { return call.request.parameters[0]; }
 

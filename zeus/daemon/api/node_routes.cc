@@ -21,7 +21,7 @@ constexpr double kLongestPeriod = 60;
 
 Json ToJson(const Setting& setting) { return wire::ToJson(wire::KnobValue(setting)); }
 
-// What the caller may do with a knob: its range, narrowed by the caller's bounds. Null: nothing.
+// The settings that the caller may choose on a knob: its range, narrowed by the caller's bounds.
 Json KnobJson(const KnobFacts& facts, const Grant& grant, const Configuration& rules) {
   Json json = {{"knob", wire::Name(facts.key.knob)}};
   if (!facts.choices) return json;

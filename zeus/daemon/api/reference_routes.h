@@ -22,7 +22,7 @@ Result<ApiGroup> ParseApiGroup(std::string_view name);
 
 // /discover, /time, /auth/whoami. The daemon must outlive the table.
 void AddReferenceRoutes(Daemon& daemon, const ReferenceOptions& options, RouteTable& table);
-// What those of reference_controls.cc and reference_reads.cc add.
+// The parts in reference_controls.cc and reference_reads.cc.
 void AddReferenceControls(Daemon& daemon, RouteTable& table);
 void AddReferenceReads(Daemon& daemon, RouteTable& table);
 

@@ -56,8 +56,8 @@ class WaitingAnswers {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::multimap<std::string, Pointer> waiters_{};  // By topic. Guarded by mutex_.
-  TimePoint next_step_ = Ticker::kWhenWoken;       // Of the ticker. Guarded by mutex_.
-  std::unique_ptr<Ticker> ticker_;                 // Ends what waited too long.
+  TimePoint next_step_ = Ticker::kWhenWoken;  // The ticker sleeps until then. Guarded by mutex_.
+  std::unique_ptr<Ticker> ticker_;            // Ends what waited too long.
 };
 
 }  // namespace zeus::daemon
