@@ -67,6 +67,8 @@ wire::LeaseKnob LeaseKnobOf(KnobKind kind) {
       return wire::LeaseKnob::kMemoryClock;
     case KnobKind::kCpuPowerLimit:
       return wire::LeaseKnob::kCpuPowerLimit;
+    case KnobKind::kPersistence:
+      return wire::LeaseKnob::kPersistence;
     case KnobKind::kGpuPowerLimit:
       break;
   }
