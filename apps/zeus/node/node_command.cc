@@ -20,6 +20,7 @@ using client::NodeDaemonClient;
 struct NodeOptions {
   DaemonOptions daemon{};
   bool json = false;
+  bool ended = false;  // Show leases that have ended, too.
 };
 
 }  // namespace
@@ -59,7 +60,8 @@ Result<int> ShowNode(const NodeOptions& options) {
 Result<int> ListLeases(const NodeOptions& options) {
   SystemClock clock;
   ZEUS_TRY(const auto client, Connect(options.daemon, clock));
-  ZEUS_TRY(const auto leases, client->Leases());
+  ZEUS_TRY(const auto leases, client->Leases(options.ended ? NodeDaemonClient::Ended::kInclude
+                                                           : NodeDaemonClient::Ended::kLeaveOut));
   if (options.json) {
     Json list = Json::array();
     for (const wire::LeaseView& lease : leases) list.push_back(wire::ToJson(lease));
@@ -96,6 +98,7 @@ void AddLeaseCommand(Verb app, Action& action) {
   const Verb list = verb.AddVerb("list", "Show your leases; those of everybody as administrator");
   AddSocketOption(list, options->daemon);
   list.AddFlag("--json", options->json, "Print JSON");
+  list.AddFlag("--ended", options->ended, "Also those that ended in the last ten minutes");
   list.OnChosen([&action, options] { action = [options] { return ListLeases(*options); }; });
   auto lease = std::make_shared<std::string>();
   const Verb end = verb.AddVerb("end", "End a lease, and wait until its knobs are back");

@@ -114,7 +114,7 @@ Result<Json> NodeDaemonClient::Job(const std::string& id) {
   return Get("/v1/jobs/" + http::PercentEncoded(id));
 }
 
-Result<std::vector<LeaseView>> NodeDaemonClient::Leases() {
+Result<std::vector<LeaseView>> NodeDaemonClient::Leases(Ended ended) {
   ZEUS_TRY(const Json json, Get("/v1/leases"));
   std::vector<Json> list;
   FieldReader reader("the leases", json);
@@ -123,7 +123,8 @@ Result<std::vector<LeaseView>> NodeDaemonClient::Leases() {
   std::vector<LeaseView> leases;
   for (const Json& one : list) {
     ZEUS_TRY(LeaseView lease, wire::ParseLeaseView(one));
-    leases.push_back(std::move(lease));
+    if (ended == Ended::kInclude || lease.state != wire::LeaseState::kEnded)
+      leases.push_back(std::move(lease));
   }
   return leases;
 }

@@ -45,7 +45,9 @@ class NodeDaemonClient {
   Result<std::vector<ReadingView>> Readings();
   Result<Json> Job(const std::string& id);
 
-  Result<std::vector<wire::LeaseView>> Leases();
+  // The daemon remembers leases for ten minutes after their end.
+  enum class Ended { kLeaveOut, kInclude };
+  Result<std::vector<wire::LeaseView>> Leases(Ended ended = Ended::kLeaveOut);
   Result<wire::LeaseView> Lease(const std::string& id);
   // The knobs are set when it returns. Gives the request an id where it has none.
   Result<wire::LeaseView> CreateLease(wire::LeaseSpec spec);
