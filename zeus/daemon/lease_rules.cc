@@ -53,10 +53,12 @@ Refused CheckOwnBounds(const KnobBounds& bounds, const KnobChoices& choices,
   const Extent extent = ExtentOf(request.demand);
   const Watts* power = std::get_if<Watts>(&extent.highest);
   if (bounds.min_watts && power != nullptr && *power < *bounds.min_watts)
-    return OutOfBounds(request, fmt::format("you may go down to {}", zeus::ToText(*bounds.min_watts)));
+    return OutOfBounds(request,
+                       fmt::format("you may go down to {}", zeus::ToText(*bounds.min_watts)));
   const Hertz* clock = std::get_if<Hertz>(&extent.highest);
   if (bounds.min_hertz && clock != nullptr && *clock < *bounds.min_hertz)
-    return OutOfBounds(request, fmt::format("you may go down to {}", zeus::ToText(*bounds.min_hertz)));
+    return OutOfBounds(request,
+                       fmt::format("you may go down to {}", zeus::ToText(*bounds.min_hertz)));
   // A cap above the share raises nothing.
   if (!bounds.max_share || !extent.lowest) return std::nullopt;
   const double highest = ToNumber(choices.highest) * *bounds.max_share;

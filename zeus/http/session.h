@@ -477,13 +477,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // Sends a response as another thread completes it. Returns whether the connection goes on.
   asio::awaitable<bool> SendPushed(std::shared_ptr<PushedResponse> response,
                                    FinishedRequest& finished) {
-    const std::weak_ptr<Session> weak = this->weak_from_this();
-    response->WakeBy([weak] {
-      if (auto self = weak.lock()) {
-        NewsBell& bell = self->context_.bell;
-        bell.Ring(std::move(self));
-      }
-    });
+    RingWhenNews(*response);
     client_left_ = gone_;
     WatchForLeaving();
     is_stream_ = true;
@@ -491,11 +485,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     while (!goes_on) {
       news_ = false;
       if (gone_) client_left_ = true;
-      if (!unsent_.empty()) {
-        const std::string rest = std::exchange(unsent_, {});
-        const bool written = co_await Write(rest);
-        if (!written) client_left_ = true;
-      }
+      if (!unsent_.empty()) co_await SendUnsent();
       PushedResponse::News news =
           held_news_ ? *std::exchange(held_news_, std::nullopt) : response->Next();
       if (news.whole) {
@@ -508,16 +498,42 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       } else if (news.empty()) {
         co_await WaitForPushed(*response, finished);
       } else {
-        const std::string text = PieceText(news, finished);
-        const bool written = co_await Write(text);
-        if (!written) client_left_ = true;
-        if (written && news.ended) goes_on = wants_more_ && knows_chunks_ && !context_.draining;
+        const std::optional<bool> end = co_await SendPiece(news, finished);
+        goes_on = end;
       }
     }
     is_stream_ = false;
     StopWatching();
     response->WakeBy(nullptr);
     co_return *goes_on;
+  }
+
+  // Has the thread of the sockets woken whenever the response has news for this connection.
+  void RingWhenNews(PushedResponse& response) {
+    const std::weak_ptr<Session> weak = this->weak_from_this();
+    response.WakeBy([weak] {
+      if (auto self = weak.lock()) {
+        NewsBell& bell = self->context_.bell;
+        bell.Ring(std::move(self));
+      }
+    });
+  }
+
+  asio::awaitable<void> SendUnsent() {
+    const std::string rest = std::exchange(unsent_, {});
+    const bool written = co_await Write(rest);
+    if (!written) client_left_ = true;
+  }
+
+  // Returns whether the connection goes on once the response has ended; nullopt before its end.
+  asio::awaitable<std::optional<bool>> SendPiece(PushedResponse::News& news,
+                                                 FinishedRequest& finished) {
+    const std::string text = PieceText(news, finished);
+    const bool written = co_await Write(text);
+    if (!written) client_left_ = true;
+    std::optional<bool> goes_on;
+    if (written && news.ended) goes_on = wants_more_ && knows_chunks_ && !context_.draining;
+    co_return goes_on;
   }
 
   asio::awaitable<bool> SendWhole(const Answer& answer, FinishedRequest& finished) {
