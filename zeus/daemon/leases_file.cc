@@ -138,10 +138,10 @@ Result<KeptLeases> ParseLeasesFile(const std::string& text) {
 }  // namespace
 
 Status WriteLeases(const std::filesystem::path& file, const std::string& boot,
-                   const std::vector<LeaseRecord>& leases) {
+                   const std::vector<LeaseRecord>& leases, Durability durability) {
   Json json = {{"schema", kLeasesSchema}, {"boot", boot}, {"leases", Json::array()}};
   for (const LeaseRecord& lease : leases) json["leases"].push_back(RecordJson(lease));
-  return ReplaceFile(file, JsonText(json) + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(file, JsonText(json) + "\n", Readers::kOwnerOnly, durability);
 }
 
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "zeus/base/file.h"
 #include "zeus/base/process.h"
 #include "zeus/base/result.h"
 #include "zeus/daemon/lease_record.h"
@@ -11,9 +12,9 @@
 // and for standing ones alike. The format is private to the daemon.
 namespace zeus::daemon {
 
-// Replaces the file, readable by its owner only.
+// Replaces the file, readable by its owner only. It has reached the kernel when this returns.
 Status WriteLeases(const std::filesystem::path& file, const std::string& boot,
-                   const std::vector<LeaseRecord>& leases);
+                   const std::vector<LeaseRecord>& leases, Durability durability);
 
 struct KeptLeases {
   std::string boot{};
