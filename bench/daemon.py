@@ -24,7 +24,7 @@ CONFIGURATION = """
 [defaults]
 scopes = ["gpu-read", "gpu-control"]
 leases = 4000
-sets_per_second = { gpu_power_limit = 1000000 }
+sets_per_second = { gpu_power_limit = 10000 }
 """
 
 

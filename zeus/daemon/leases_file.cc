@@ -148,6 +148,8 @@ Result<KeptLeases> ReadLeases(const std::filesystem::path& file) {
   const auto text = ReadSmallFile(file, kLargestFile);
   if (!text.ok() && text.error().code == ErrorCode::kNotFound) return KeptLeases{};
   if (!text.ok()) return text.error();
+  // The machine lost its power before a file of the last boot reached the disk.
+  if (text.value().empty()) return KeptLeases{};
   auto kept = ParseLeasesFile(text.value());
   if (!kept.ok()) return std::move(kept).error().While(Printable(file.string()));
   return kept;

@@ -20,7 +20,8 @@ struct KeptLeases {
   std::string boot{};
   std::vector<LeaseRecord> leases{};
 };
-// Nothing without a file. kInvalidArgument names the file and what is wrong with it.
+// Nothing without a file, or in an empty one. kInvalidArgument names the file and what is wrong
+// with it.
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file);
 
 }  // namespace zeus::daemon
