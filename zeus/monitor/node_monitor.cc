@@ -87,6 +87,12 @@ bool NeedsThread(const EnergyMonitor& monitor) {
   return false;
 }
 
+std::vector<Gpu*> GpusOf(const std::vector<MonitoredDevice>& devices) {
+  std::vector<Gpu*> gpus;
+  for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  return gpus;
+}
+
 // The longest time between two reads of a device that loses no energy.
 Seconds LongestPause(const std::vector<MonitoredDevice>& devices) {
   Seconds longest = Seconds::max();
@@ -143,8 +149,7 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
     devices.push_back(
         {.meter = rail.get(), .sensor = PriorRailProfile(), .in_total = total && !others});
   }
-  std::vector<Gpu*> gpus;
-  for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  std::vector<Gpu*> gpus = GpusOf(devices);
   calibrated.resize(devices.size(), false);  // Only GPUs, which come first, can be.
   auto board = options.share ? TryToShare(devices, clock) : nullptr;
   const bool shares = board != nullptr;
