@@ -2,7 +2,10 @@
 
 import json
 import os
+import pathlib
 import signal
+import socket
+import time
 import unittest
 
 from sim_testing import wait_until
@@ -41,6 +44,10 @@ class ZeusdTest(ZeusdTestCase):
             self.assertEqual(gpu["index"], index)
             self.assertEqual(gpu["ranges"]["gpu_power_limit"]["lowest"], {"watts": LOWEST})
             self.assertIn("gpu_power_limit", [knob["knob"] for knob in gpu["knobs"]])
+            self.assertEqual(gpu["power_limit"]["default_watts"], LIMIT)
+            self.assertIsInstance(gpu["persistence"], bool)
+            clocks = gpu["ranges"]["graphics_clock"]
+            self.assertEqual((clocks["steps"][0], clocks["steps"][-1]), (clocks["lowest"], clocks["highest"]))
         addresses = [gpu["pci_address"] for gpu in gpus]
         self.assertEqual(addresses, sorted(addresses))
 
@@ -155,6 +162,35 @@ class ZeusdTest(ZeusdTestCase):
             self.assertEqual(self.ask("GET", path).status, 200, path)
         self.assertIn("/v1/leases", self.ask("GET", "/openapi.json").json["paths"])
         self.assertIn("zeus_daemon_requests_total", self.ask("GET", "/metrics").text)
+
+    def looks(self, seconds):
+        """How often the recorder has woken up within the time."""
+        for task in pathlib.Path(f"/proc/{self.daemon.process.pid}/task").iterdir():
+            if (task / "comm").read_text() == "zeus-recorder\n":
+                before = int((task / "schedstat").read_text().split()[2])
+                time.sleep(seconds)
+                return int((task / "schedstat").read_text().split()[2]) - before
+        raise AssertionError("there is no recorder")
+
+    def test_the_recorder_rests_until_somebody_wants_readings(self):
+        self.assertLess(self.looks(2), 20)
+        self.assertEqual(self.ask("GET", "/v1/readings").status, 200)
+        self.assertGreater(self.looks(2), 30)
+
+    def test_the_recorder_does_not_rest_while_a_board_is_followed(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as board:
+            board.connect(os.path.join(self.folder, "board.sock"))
+            self.assertTrue(board.recv(1 << 16))
+            self.assertGreater(self.looks(2), 30)
+        wait_until(lambda: self.looks(1) < 20, "the recorder rests again")
+
+    def test_without_a_journal_the_daemon_is_not_ready(self):
+        journal = pathlib.Path(self.environment["ZEUS_KNOB_DIR"])
+        aside = journal.with_name("aside")
+        journal.rename(aside)
+        self.assertIn("journal of knobs", self.error(self.ask("GET", "/readyz"), 503, "unavailable")["message"])
+        aside.rename(journal)
+        self.assertEqual(self.ask("GET", "/readyz").status, 200)
 
     def test_the_stream_begins_with_readings_and_tells_of_knobs(self):
         stream = Stream(UnixConnection(self.socket_path), "/v1/stream?events=reading,knob&period=60")

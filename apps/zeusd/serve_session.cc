@@ -175,7 +175,7 @@ http::ServerOptions TcpOptions(const ServeOptions& options, const std::string& a
 // Hands the boards of readings out beside the socket of requests, to those who may read them.
 Result<std::unique_ptr<BoardServer>> StartBoardServer(const ServeOptions& options,
                                                       const std::vector<ActivatedSocket>& sockets,
-                                                      const Daemon& daemon) {
+                                                      Daemon& daemon) {
   std::unique_ptr<FileDescriptor> listening;
   for (const ActivatedSocket& socket : sockets)
     // The board server closes its socket; the manager's stays for the next start.
@@ -188,12 +188,14 @@ Result<std::unique_ptr<BoardServer>> StartBoardServer(const ServeOptions& option
   }
   const auto peers = std::make_shared<const PeerReader>();
   return BoardServer::Start(
-      std::move(listening), daemon.boards(), [&daemon, peers](int socket, wire::BoardKind kind) {
+      std::move(listening), daemon.boards(),
+      [&daemon, peers](int socket, wire::BoardKind kind) {
         const auto caller = peers->Read(socket, 0);
         return caller.ok() &&
                daemon.GrantOf(caller.value())
                    .scopes.Has(kind == wire::BoardKind::kGpu ? Scope::kGpuRead : Scope::kCpuRead);
-      });
+      },
+      [&daemon](std::size_t connections) { daemon.SetBoardClients(connections); });
 }
 
 Result<Servers> StartServers(const ServeOptions& options, const std::string& tcp_address,

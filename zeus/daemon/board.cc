@@ -167,15 +167,16 @@ Result<std::unique_ptr<FileDescriptor>> BoardServer::Listen(const std::string& p
 }
 
 Result<std::unique_ptr<BoardServer>> BoardServer::Start(std::unique_ptr<FileDescriptor> listening,
-                                                        const NodeBoards& boards, Admits admits) {
+                                                        const NodeBoards& boards, Admits admits,
+                                                        Counted counted) {
   auto stop = std::make_unique<FileDescriptor>(::eventfd(0, EFD_CLOEXEC));
   if (!stop->valid()) return SystemError("start the server of the boards");
   // A client that leaves between poll() and accept() must not hold the thread.
   const int flags = ::fcntl(listening->get(), F_GETFL);
   if (flags < 0 || ::fcntl(listening->get(), F_SETFL, flags | O_NONBLOCK) != 0)
     return SystemError("use the socket of the boards");
-  std::unique_ptr<BoardServer> server(
-      new BoardServer(std::move(listening), std::move(stop), boards, std::move(admits)));
+  std::unique_ptr<BoardServer> server(new BoardServer(std::move(listening), std::move(stop), boards,
+                                                      std::move(admits), std::move(counted)));
   try {
     server->thread_ = std::make_unique<Ticker>("zeusd-board", [server = server.get()] {
       server->Serve();
@@ -189,11 +190,12 @@ Result<std::unique_ptr<BoardServer>> BoardServer::Start(std::unique_ptr<FileDesc
 
 BoardServer::BoardServer(std::unique_ptr<FileDescriptor> listening,
                          std::unique_ptr<FileDescriptor> stop, const NodeBoards& boards,
-                         Admits admits)
+                         Admits admits, Counted counted)
     : listening_(std::move(listening)),
       stop_(std::move(stop)),
       boards_(boards),
-      admits_(std::move(admits)) {}
+      admits_(std::move(admits)),
+      counted_(std::move(counted)) {}
 
 BoardServer::~BoardServer() {
   const std::uint64_t one = 1;
@@ -216,7 +218,8 @@ void BoardServer::Serve() {
       return;
     if (polled[0].revents != 0) return;
     std::size_t entry = 2;
-    std::erase_if(connections_, [&](const auto&) { return polled[entry++].revents != 0; });
+    if (std::erase_if(connections_, [&](const auto&) { return polled[entry++].revents != 0; }) > 0)
+      Count(connections_.size());
     accepting = polled[1].revents == 0 || Accept();
   }
 }
@@ -226,9 +229,17 @@ bool BoardServer::Accept() {
   auto socket = std::make_unique<FileDescriptor>(
       ::accept4(listening_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket->valid()) return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
-  if (connections_.size() < kMostConnections && Send(socket->get()))
+  if (connections_.size() >= kMostConnections) return true;
+  Count(connections_.size() + 1);
+  if (Send(socket->get()))
     connections_.push_back(std::move(socket));
+  else
+    Count(connections_.size());
   return true;
+}
+
+void BoardServer::Count(std::size_t connections) const {
+  if (counted_) counted_(connections);
 }
 
 bool BoardServer::Send(int socket) const {

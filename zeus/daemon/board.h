@@ -96,6 +96,9 @@ class BoardServer {
  public:
   // Decides whether the process at the other end of a connection may read boards of this kind.
   using Admits = std::function<bool(int socket, wire::BoardKind kind)>;
+  // Called with the number of connections before a client gets its message, and when one has left;
+  // on the thread of the server.
+  using Counted = std::function<void(std::size_t connections)>;
   static constexpr std::size_t kMostConnections = 2048;  // More are closed at once.
 
   // A socket of type SOCK_SEQPACKET that listens; a stale file at `path` is replaced. Readable and
@@ -104,22 +107,25 @@ class BoardServer {
 
   // The boards must outlive it. kUnavailable when the system has no descriptor or thread left.
   static Result<std::unique_ptr<BoardServer>> Start(std::unique_ptr<FileDescriptor> listening,
-                                                    const NodeBoards& boards, Admits admits);
+                                                    const NodeBoards& boards, Admits admits,
+                                                    Counted counted = nullptr);
   ~BoardServer();  // Closes all connections.
   BoardServer(const BoardServer&) = delete;
   BoardServer& operator=(const BoardServer&) = delete;
 
  private:
   BoardServer(std::unique_ptr<FileDescriptor> listening, std::unique_ptr<FileDescriptor> stop,
-              const NodeBoards& boards, Admits admits);
+              const NodeBoards& boards, Admits admits, Counted counted);
   void Serve();
   bool Accept();
   bool Send(int socket) const;
+  void Count(std::size_t connections) const;
 
   const std::unique_ptr<FileDescriptor> listening_;
   const std::unique_ptr<FileDescriptor> stop_;  // Readable when the thread is to end.
   const NodeBoards& boards_;
   const Admits admits_;
+  const Counted counted_;                                     // May be empty.
   std::vector<std::unique_ptr<FileDescriptor>> connections_;  // Only the thread uses them.
   std::unique_ptr<Ticker> thread_;
 };

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <string_view>
+
 #include "zeus/daemon/testing/desk_world.h"
 #include "zeus/device/rapl/cpu_discovery.h"
 #include "zeus/device/rapl/testing/rapl_tree.h"
@@ -18,6 +21,7 @@ using testing::DeskWorld;
 using ::testing::ElementsAre;
 using testing::Exactly;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using wire::KnobValue;
 using wire::LeaseKnob;
@@ -211,6 +215,51 @@ TEST_F(DeviceDeskTest, WhatAKilledDaemonLeftIsRepairedBeforeTheFirstClaim) {
   EXPECT_EQ(Requested(), 250_W);
 }
 
+TEST_F(DeviceDeskTest, WhatAKilledDaemonHeldForALeaseThatLivesOnIsNotWrittenAgain) {
+  const auto actuator = MakeActuator(KnobKind::kGpuPowerLimit, gpu()).value();
+  {
+    KnobJournal dead(clock_, folder_.path());
+    ASSERT_TRUE(dead.Take(*actuator, Setting(125_W)).ok());
+    ASSERT_TRUE(actuator->Apply(125_W).ok());
+  }
+  std::atomic<int> writes = 0;
+  options_.wrap = [&writes](std::unique_ptr<KnobActuator> wrapped) {
+    return std::make_unique<testing::SteppedActuator>(
+        std::move(wrapped), [&writes](const char* call, const KnobDevice& device) {
+          if (call != std::string_view("read") && device.name == "gpu:0") ++writes;
+          return Ok();
+        });
+  };
+  claims_.Set(Key(), {Exactly("a", 125_W)});
+  Open();
+  EXPECT_TRUE(desk_->WaitUntilSettled(Key(), kTimeout));
+  const int persistence = 2;  // Switched on for the knob: before and after.
+  EXPECT_LE(writes, persistence);
+  EXPECT_THAT(Events(), Not(Contains("knob put back")));
+  EXPECT_EQ(std::get<Setting>(*desk_->Latest(Key())->baseline), Setting(250_W));
+  EXPECT_EQ(std::get<Setting>(*desk_->Latest(Key())->enforced), Setting(125_W));
+  KnobJournal other(clock_, folder_.path());
+  EXPECT_FALSE(other.Take(*actuator, Setting(150_W)).ok()) << "it is held";
+  Settle(Key(), {});
+  EXPECT_EQ(Requested(), 250_W);
+  EXPECT_EQ(JournalEntries(), 0U);
+}
+
+TEST_F(DeviceDeskTest, WhatAnotherProgramSetAfterADaemonWasKilledIsTheBaseline) {
+  const auto actuator = MakeActuator(KnobKind::kGpuPowerLimit, gpu()).value();
+  {
+    KnobJournal dead(clock_, folder_.path());
+    ASSERT_TRUE(dead.Take(*actuator, Setting(125_W)).ok());
+    ASSERT_TRUE(actuator->Apply(200_W).ok());
+  }
+  claims_.Set(Key(), {Exactly("a", 150_W)});
+  Open();
+  EXPECT_TRUE(desk_->WaitUntilSettled(Key(), kTimeout));
+  EXPECT_EQ(Requested(), 150_W);
+  Settle(Key(), {});
+  EXPECT_EQ(Requested(), 200_W);
+}
+
 TEST_F(DeviceDeskTest, AnEndWithoutAReleaseLeavesAJournalThatRepairs) {
   Open();
   Settle(Key(), {Exactly("a", 150_W)});
@@ -246,12 +295,15 @@ TEST_F(DeviceDeskTest, TheReleaseOfAllKnobsCanBeWaitedFor) {
 }
 
 TEST_F(DeviceDeskTest, AllKnobsOfAllDevicesAreListed) {
+  ASSERT_TRUE(gpu().SetPersistence(Persistence::kOff).ok());
   Open();
   EXPECT_THAT(desk_->Knobs(), SizeIs(8));
   EXPECT_FALSE(desk_->Find({.device = "GPU-unknown"}));
   EXPECT_EQ(desk_->Ready("GPU-unknown").error().code, ErrorCode::kNotFound);
   EXPECT_TRUE(desk_->Ready(Key().device).ok());
   EXPECT_FALSE(desk_->Find(Key(LeaseKnob::kPersistence))->choices);
+  EXPECT_EQ(desk_->Find(Key())->default_limit, 250_W);
+  EXPECT_EQ(desk_->Find(Key(LeaseKnob::kPersistence))->mode, Persistence::kOff);
 }
 
 }  // namespace device_desk_test

@@ -1,14 +1,10 @@
 #include "zeus/daemon/device_worker.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
-#include "zeus/base/file.h"
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
 
@@ -76,6 +72,12 @@ Result<std::unique_ptr<KnobActuator>> DeviceWorker::MakeKnob(LeaseKnob knob) {
   return actuator;
 }
 
+std::optional<Watts> DeviceWorker::ReadDefaultLimit() {
+  const CallWatch::Call call(watch_);
+  const auto limit = device_.gpu->CurrentPowerLimit();
+  return limit.ok() ? std::optional(limit.value().default_limit) : std::nullopt;
+}
+
 Status DeviceWorker::PrepareKnob(LeaseKnob knob) {
   ZEUS_TRY(auto made, MakeKnob(knob));
   auto actuator = Watched(std::move(made), watch_);
@@ -87,6 +89,7 @@ Status DeviceWorker::PrepareKnob(LeaseKnob knob) {
     ZEUS_TRY([[maybe_unused]] const KnobState state, actuator->Read());
     ZEUS_TRY(KnobChoices choices, actuator->Choices());
     slot.choices = choices;
+    if (knob == LeaseKnob::kGpuPowerLimit) slot.default_limit = ReadDefaultLimit();
     workers_[knob] =
         std::make_unique<KnobWorker>(KeyOf(knob), std::move(actuator), std::move(choices), places_);
   }
@@ -203,7 +206,8 @@ void DeviceWorker::ServePersistence(const std::optional<Work>& own, bool needed)
   }
   KnobReport report = persistence_->Serve(work.claims, needed, work.rules);
   Publish(work, std::move(report),
-          {.taken = persistence_->taken(),
+          {.mode = persistence_->mode(),
+           .taken = persistence_->taken(),
            .restore_pending = persistence_->restore_pending(),
            .foreign_changes = persistence_->foreign_changes()});
 }
@@ -221,6 +225,7 @@ void DeviceWorker::Publish(const Work& work, KnobReport report, Slot seen) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_.at(work.knob);
   slot.heeded = work.wakes;
+  slot.mode = seen.mode;
   slot.taken = seen.taken;
   slot.restore_pending = seen.restore_pending;
   slot.foreign_changes = seen.foreign_changes;
@@ -307,9 +312,7 @@ Status DeviceWorker::Ready() const {
   if (watch_.InCallFor() > options_.longest_call) return Stuck();
   if (InMaintenance())
     return Unavailable(fmt::format("device {} ({}) is in maintenance", device_.name(), key_));
-  const auto& folder = places_.journal.folder();
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    return Unavailable("journal of knobs: " + FileError(folder, errno).message);
+  ZEUS_RETURN_IF_ERROR(places_.journal.Usable());
   const std::lock_guard lock(mutex_);
   if (lost_) return Unavailable(fmt::format("device {} ({}) is lost", device_.name(), key_));
   return Ok();
@@ -321,8 +324,11 @@ std::optional<KnobFacts> DeviceWorker::Find(LeaseKnob knob) const {
     const std::lock_guard lock(mutex_);
     const auto slot = slots_.find(knob);
     if (slot == slots_.end()) return std::nullopt;
-    facts = KnobFacts{
-        .key = KeyOf(knob), .device_name = device_.name(), .choices = slot->second.choices};
+    facts = KnobFacts{.key = KeyOf(knob),
+                      .device_name = device_.name(),
+                      .choices = slot->second.choices,
+                      .default_limit = slot->second.default_limit,
+                      .mode = slot->second.mode};
   }
   if (facts->choices) facts->choices = Bounded(*std::move(facts->choices), RulesOf(knob).bounds);
   return facts;

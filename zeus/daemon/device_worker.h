@@ -79,6 +79,8 @@ class DeviceWorker {
   // The view of a knob that other threads have.
   struct Slot {
     std::optional<KnobChoices> choices{};  // The device's own; nullopt for persistence.
+    std::optional<Watts> default_limit{};  // As KnobFacts has it, like the next.
+    std::optional<Persistence> mode{};
     std::uint64_t wakes = 1;
     std::uint64_t heeded = 0;
     TimePoint due = TimePoint::max();
@@ -99,6 +101,7 @@ class DeviceWorker {
   void PrepareKnobs();
   Status PrepareKnob(wire::LeaseKnob knob);
   Result<std::unique_ptr<KnobActuator>> MakeKnob(wire::LeaseKnob knob);
+  std::optional<Watts> ReadDefaultLimit();
   std::vector<Work> CollectWork();
   KnobRules RulesOf(wire::LeaseKnob knob) const;
   void ServePersistence(const std::optional<Work>& own, bool needed);

@@ -122,6 +122,11 @@ Status JobBook::Register(const JobSpec& spec) {
   return Ok();
 }
 
+bool JobBook::AnyRunning() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(jobs_, [](const auto& entry) { return !entry.second.ended; });
+}
+
 Status JobBook::End(std::string_view id) {
   {
     const std::lock_guard lock(mutex_);
@@ -378,7 +383,8 @@ void JobBook::Save() const {
                     {"seen", job.seen}});
   }
   const Json state = {{"format", "zeus.jobs/1"}, {"jobs", std::move(jobs)}};
-  const auto written = ReplaceFile(options_.state_file, JsonText(state), Readers::kOwnerOnly);
+  const auto written = ReplaceFile(options_.state_file, JsonText(state), Readers::kOwnerOnly,
+                                   Durability::kSurvivesProcess);
   if (!written.ok()) log::Warning("jobs will not survive a restart: {}", written.error().message);
 }
 

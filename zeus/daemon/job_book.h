@@ -72,6 +72,7 @@ class JobBook {
   Status End(std::string_view id);
   std::optional<View> Find(std::string_view id) const;
   std::vector<View> List() const;  // Ended ones included, by id.
+  bool AnyRunning() const;
 
   // The jobs that the caller belongs to, and their devices.
   std::vector<std::string> JobsOf(const Caller& caller) const;

@@ -40,11 +40,13 @@ class ClaimSource {
   virtual void Settled(const wire::KnobKey& knob, const KnobReport& report) = 0;
 };
 
-// The fixed facts about a knob that the daemon lends.
+// The facts about a knob that the daemon lends.
 struct KnobFacts {
   wire::KnobKey key{};
   std::string device_name{};             // "gpu:0", for people.
   std::optional<KnobChoices> choices{};  // nullopt for persistence.
+  std::optional<Watts> default_limit{};  // The driver's, for the power limit of a GPU.
+  std::optional<Persistence> mode{};     // For persistence: as it was seen last.
 };
 
 // The side of the devices. Thread-safe.

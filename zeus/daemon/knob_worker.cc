@@ -94,6 +94,31 @@ KnobWorker::KnobWorker(wire::KnobKey key, std::unique_ptr<KnobActuator> actuator
       places_(places),
       name_(KnobName(actuator_->kind(), actuator_->device().name)) {}
 
+Status KnobWorker::AdoptLeftover() {
+  if (repaired_ || !places_.journal.Knows(actuator_->kind(), actuator_->device())) return Ok();
+  ZEUS_TRY(const KnobState present, ReadPresent());
+  began_ = places_.clock.Now();
+  ReadAhead ahead(*actuator_, present);
+  ZEUS_TRY(const auto entry, places_.journal.Adopt(ahead));
+  if (!entry) return Ok();
+  repaired_ = true;
+  // Nothing tells the place of a lock of clocks: it is set again.
+  taken_.emplace(Taken{.before = entry->before,
+                       .ours = entry->ours,
+                       .noted = entry->ours,
+                       .value = ToValue(present),
+                       .written = true,
+                       .uncertain = !present.setting,
+                       .mark = entry->epoch_mark,
+                       .reloads = actuator_->ReloadsSeen()});
+  if (entry->before.setting) taken_->ours.push_back(*entry->before.setting);
+  Audit({.event = "knob taken over",
+         .effective = TextOf(taken_->value),
+         .reason = "left by a process that is gone"},
+        Ok());
+  return Ok();
+}
+
 Status KnobWorker::RepairLeftover() {
   if (repaired_ || !places_.journal.Knows(actuator_->kind(), actuator_->device())) {
     repaired_ = true;
@@ -121,7 +146,8 @@ KnobReport KnobWorker::Serve(const Claims& claims, const KnobRules& rules) {
   lost_ = false;
   KnobReport report{.version = claims.version};
   const bool hold = !claims.claims.empty() && !rules.maintenance;
-  Status done = RepairLeftover();
+  Status done = hold ? AdoptLeftover() : Ok();
+  if (done.ok()) done = RepairLeftover();
   if (done.ok()) done = hold ? Hold(claims, rules, report) : PutBack();
   if (!done.ok()) report.trouble = done.error();
   restore_pending_ = !hold && !done.ok();

@@ -51,6 +51,9 @@ class KnobWorker {
   KnobWorker(wire::KnobKey key, std::unique_ptr<KnobActuator> actuator, KnobChoices choices,
              DeskPlaces places);
 
+  // Takes over what a dead owner left, where claims on the knob have outlived it: the setting stays
+  // in force, and the baseline is the owner's.
+  Status AdoptLeftover();
   // Puts back what a dead owner left. Until that succeeds the knob is not turned.
   Status RepairLeftover();
 

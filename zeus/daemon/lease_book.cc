@@ -75,9 +75,9 @@ void LeaseBook::State::NoteRefusal(const Caller& caller, const LeaseRefusal& ref
 
 // False when the file could not be written.
 bool LeaseBook::State::WriteFile(const std::filesystem::path& file,
-                                 const std::vector<LeaseRecord>& records) {
+                                 const std::vector<LeaseRecord>& records, Durability durability) {
   if (file.empty()) return true;
-  const Status written = WriteLeases(file, options_.boot_clock().boot, records);
+  const Status written = WriteLeases(file, options_.boot_clock().boot, records, durability);
   if (!written.ok() && !write_failed_)
     log::Warning("leases would not outlast the daemon: {}", written.error().message);
   write_failed_ = !written.ok();
@@ -103,8 +103,12 @@ void LeaseBook::State::WriteFiles() {
     }
   }
   // A file that could not be written is tried again at the next step.
-  if (write_leases && !WriteFile(options_.state_file, leases)) leases_written_ = kNotWritten;
-  if (write_standing && !WriteFile(options_.standing_file, standing))
+  // Leases end with the boot as the settings of devices do, so that only standing ones are worth a
+  // wait for the disk.
+  if (write_leases && !WriteFile(options_.state_file, leases, Durability::kSurvivesProcess))
+    leases_written_ = kNotWritten;
+  if (write_standing &&
+      !WriteFile(options_.standing_file, standing, Durability::kSurvivesPowerLoss))
     standing_written_ = kNotWritten;
   last_write_ = clock_.Now();
 }

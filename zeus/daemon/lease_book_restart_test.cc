@@ -111,6 +111,15 @@ TEST_F(LeaseBookRestartTest, ADamagedFileIsNamedAndStandingLeasesHoldAllTheSame)
   EXPECT_EQ(book_->ClaimedKnobs(), std::vector<KnobKey>{kLimit2});
 }
 
+TEST_F(LeaseBookRestartTest, AFileThatIsEmptyAfterAPowerLossIsNoReasonNotToStart) {
+  Granted(book_->Create(root_, admin_, SpecOf({{kLimit2, AtMost{220_W}}}, HolderKind::kStanding)));
+  Kill();
+  ASSERT_TRUE(ReplaceFile(folder_.path() / "leases.json", "").ok());
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  EXPECT_EQ(book_->ClaimedKnobs(), std::vector<KnobKey>{kLimit2});
+}
+
 TEST_F(LeaseBookRestartTest, HeartbeatsWriteTheFileOnceASecondAtMost) {
   const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl));
   clock_.Advance(1s);

@@ -102,7 +102,8 @@ class LeaseBook::State {
   LeaseRecord NewRecord(const Caller& caller, const wire::LeaseSpec& spec, Holder holder);
   Refused CheckRequests(const Caller& caller, const Grant& grant, wire::LeaseClass lease_class,
                         const std::vector<wire::KnobRequest>& requests) const;
-  bool WriteFile(const std::filesystem::path& file, const std::vector<LeaseRecord>& records);
+  bool WriteFile(const std::filesystem::path& file, const std::vector<LeaseRecord>& records,
+                 Durability durability);
 };
 
 template <class Predicate>

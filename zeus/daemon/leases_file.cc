@@ -138,16 +138,18 @@ Result<KeptLeases> ParseLeasesFile(const std::string& text) {
 }  // namespace
 
 Status WriteLeases(const std::filesystem::path& file, const std::string& boot,
-                   const std::vector<LeaseRecord>& leases) {
+                   const std::vector<LeaseRecord>& leases, Durability durability) {
   Json json = {{"schema", kLeasesSchema}, {"boot", boot}, {"leases", Json::array()}};
   for (const LeaseRecord& lease : leases) json["leases"].push_back(RecordJson(lease));
-  return ReplaceFile(file, JsonText(json) + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(file, JsonText(json) + "\n", Readers::kOwnerOnly, durability);
 }
 
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file) {
   const auto text = ReadSmallFile(file, kLargestFile);
   if (!text.ok() && text.error().code == ErrorCode::kNotFound) return KeptLeases{};
   if (!text.ok()) return text.error();
+  // The machine lost its power before a file of the last boot reached the disk.
+  if (text.value().empty()) return KeptLeases{};
   auto kept = ParseLeasesFile(text.value());
   if (!kept.ok()) return std::move(kept).error().While(Printable(file.string()));
   return kept;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "zeus/base/file.h"
 #include "zeus/base/process.h"
 #include "zeus/base/result.h"
 #include "zeus/daemon/lease_record.h"
@@ -11,15 +12,16 @@
 // and for standing ones alike. The format is private to the daemon.
 namespace zeus::daemon {
 
-// Replaces the file, readable by its owner only.
+// Replaces the file, readable by its owner only. It has reached the kernel when this returns.
 Status WriteLeases(const std::filesystem::path& file, const std::string& boot,
-                   const std::vector<LeaseRecord>& leases);
+                   const std::vector<LeaseRecord>& leases, Durability durability);
 
 struct KeptLeases {
   std::string boot{};
   std::vector<LeaseRecord> leases{};
 };
-// Nothing without a file. kInvalidArgument names the file and what is wrong with it.
+// Nothing without a file, or in an empty one. kInvalidArgument names the file and what is wrong
+// with it.
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file);
 
 }  // namespace zeus::daemon

@@ -16,6 +16,20 @@ PersistenceWorker::PersistenceWorker(wire::KnobKey key, std::unique_ptr<KnobActu
                                      DeskPlaces places)
     : key_(std::move(key)), actuator_(std::move(actuator)), places_(places) {}
 
+Status PersistenceWorker::AdoptLeftover() {
+  if (repaired_ || !places_.journal.Knows(actuator_->kind(), actuator_->device())) return Ok();
+  ZEUS_TRY(const Persistence mode, ReadMode());
+  ReadAhead ahead(*actuator_, {.persistence = mode});
+  ZEUS_TRY(const auto entry, places_.journal.Adopt(ahead));
+  if (!entry) return Ok();
+  repaired_ = true;
+  taken_.emplace(Taken{.before = entry->before,
+                       .mark = entry->epoch_mark,
+                       .reloads = actuator_->ReloadsSeen(),
+                       .on = mode == Persistence::kOn});
+  return Ok();
+}
+
 Status PersistenceWorker::RepairLeftover() {
   if (repaired_ || !places_.journal.Knows(actuator_->kind(), actuator_->device())) {
     repaired_ = true;
@@ -34,7 +48,8 @@ KnobReport PersistenceWorker::Serve(const Claims& claims, bool needed, const Kno
   KnobReport report{.version = claims.version};
   const bool claimed = !claims.claims.empty() && !rules.maintenance;
   const bool hold = claimed || (needed && !rules.maintenance);
-  Status done = RepairLeftover();
+  Status done = hold ? AdoptLeftover() : Ok();
+  if (done.ok()) done = RepairLeftover();
   if (done.ok()) done = hold ? Hold(claims, rules, report) : PutBack();
   if (!done.ok() && (claimed || !hold)) report.trouble = done.error();
   restore_pending_ = !hold && !done.ok();
@@ -47,7 +62,8 @@ Result<Persistence> PersistenceWorker::ReadMode() {
   auto state = actuator_->Read();
   lost_ = !state.ok() && state.error().code == ErrorCode::kUnavailable;
   if (!state.ok()) return std::move(state).error();
-  return state.value().persistence.value_or(Persistence::kOff);
+  mode_ = state.value().persistence.value_or(Persistence::kOff);
+  return *mode_;
 }
 
 Status PersistenceWorker::Hold(const Claims& claims, const KnobRules& rules, KnobReport& report) {
@@ -110,14 +126,20 @@ Status PersistenceWorker::PutBack() {
   found_on_ = false;
   reasserts_ = 0;
   last_reassert_.reset();
-  if (!taken_) return Ok();
-  Status done = actuator_->PutBack(taken_->before);
+  if (!taken_) {
+    if (!mode_)
+      if (const auto state = actuator_->Read(); state.ok()) mode_ = state.value().persistence;
+    return Ok();
+  }
+  const KnobState before = taken_->before;
+  Status done = actuator_->PutBack(before);
   if (!done.ok()) {
     lost_ = done.error().code == ErrorCode::kUnavailable;
     if (!restore_pending_)
       Audit({.event = "knob put back", .from = "on", .to = "off", .effective = "on"}, done);
     return done;
   }
+  mode_ = before.persistence;
   done = Forget();
   Audit({.event = "knob put back", .from = "on", .to = "off", .effective = "off"}, done);
   return done;

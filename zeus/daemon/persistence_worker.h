@@ -18,13 +18,16 @@ class PersistenceWorker {
  public:
   PersistenceWorker(wire::KnobKey key, std::unique_ptr<KnobActuator> actuator, DeskPlaces places);
 
-  // Puts back what a dead owner left.
+  // As those of KnobWorker.
+  Status AdoptLeftover();
   Status RepairLeftover();
 
   // `needed`: another knob of the GPU is turned, or will be. A mode that is only needed, and not
   // claimed, is never a reason for trouble.
   KnobReport Serve(const Claims& claims, bool needed, const KnobRules& rules);
 
+  // As it was seen last.
+  std::optional<Persistence> mode() const { return mode_; }
   bool holding() const { return taken_ || found_on_; }
   bool taken() const { return taken_.has_value(); }
   bool lost() const { return lost_; }
@@ -52,6 +55,7 @@ class PersistenceWorker {
   const DeskPlaces places_;
 
   std::optional<Taken> taken_;
+  std::optional<Persistence> mode_{};
   bool found_on_ = false;  // It was on before it was needed: there is nothing to put back.
   bool foreign_ = false;   // Another program switched it off.
   int reasserts_ = 0;

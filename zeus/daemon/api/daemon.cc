@@ -20,6 +20,11 @@ constexpr Seconds kReadingPeriod = 50ms;  // Events of readings; clients ask for
 constexpr Seconds kLongestStop = 20s;
 constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
 
+// The recorder looks at the devices this seldom while nobody wants readings, and at full rate for
+// this long after the last client that asked.
+constexpr Seconds kRestingPause = 1s;
+constexpr Seconds kWantedFor = 60s;
+
 // The owner of a lease of an earlier run: of its identity only the subject is known, and what the
 // kernel still tells about its process.
 Caller OwnerFromView(const wire::LeaseView& lease) {
@@ -116,15 +121,19 @@ Status Daemon::Build(Node node) {
   ZEUS_TRY(boards_,
            NodeBoards::Create(node, {.generation = SystemEntropy(),
                                      .cpu_energy_period = configuration_->cpu_energy_period}));
+  jobs_ = std::make_unique<JobBook>(
+      clock_, JobBook::Options{.ended = [this](const std::string& job) { book_->JobEnded(job); },
+                               .state_file = options_.jobs_file});
   // Programs that use the daemon do not measure these devices by themselves: nothing to share.
-  ZEUS_TRY(recorder_,
-           NodeMonitor::Open(clock_, std::move(node),
-                             {.thread = options_.recorder_thread,
-                              .share = false,
-                              .recorded = [this](const std::string& device, TimePoint time,
-                                                 const DeviceReading& reading) {
-                                boards_->Record(device, time, reading);
-                              }}));
+  ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
+                                        {.thread = options_.recorder_thread,
+                                         .shortest_pause = [this] { return RecorderPause(); },
+                                         .share = false,
+                                         .recorded =
+                                             [this](const std::string& device, TimePoint time,
+                                                    const DeviceReading& reading) {
+                                               boards_->Record(device, time, reading);
+                                             }}));
   devices_ = std::make_unique<NodeDevices>(*recorder_);
   ZEUS_TRY(audit_, AuditLog::Open(options_.audit_file, clock_));
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
@@ -147,9 +156,6 @@ Status Daemon::Build(Node node) {
                                return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
                              },
                          .changed = [this](const std::string& lease) { LeaseChanged(lease); }});
-  jobs_ = std::make_unique<JobBook>(
-      clock_, JobBook::Options{.ended = [this](const std::string& job) { book_->JobEnded(job); },
-                               .state_file = options_.jobs_file});
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
   return Ok();
@@ -191,6 +197,22 @@ TimePoint Daemon::PublishReadings() {
       events_->Publish(event);
     }
   return std::min(next, now + kReadingPeriod);
+}
+
+Seconds Daemon::RecorderPause() const {
+  const bool wanted = board_clients_ > 0 || clock_.Now() - wanted_at_.load() < kWantedFor ||
+                      streams_->size() > 0 || events_->counts().streams > 0 || jobs_->AnyRunning();
+  return wanted ? Seconds(0) : kRestingPause;
+}
+
+void Daemon::ReadingsWanted() {
+  const TimePoint now = clock_.Now();
+  // A recorder that does not rest needs no wake for each of thousands of requests.
+  if (now - wanted_at_.exchange(now) >= kWantedFor) recorder_->Wake();
+}
+
+void Daemon::SetBoardClients(std::size_t clients) {
+  if (board_clients_.exchange(clients) < clients) recorder_->Wake();
 }
 
 void Daemon::BookEnergy() {

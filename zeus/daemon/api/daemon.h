@@ -68,6 +68,9 @@ class Daemon {
   // Grows with every Reload(): what was derived from an older configuration is void.
   std::uint64_t configuration_number() const { return configuration_number_; }
 
+  // Ok, or why no knob can be set: kUnavailable.
+  Status Ready() const { return journal_->Usable(); }
+
   // Returns what the caller may do now. Which devices its jobs have is found out when it asks for
   // one.
   Grant GrantOf(const Caller& caller) const;
@@ -98,7 +101,20 @@ class Daemon {
   JobBook& jobs() { return *jobs_; }
   EventStreams& events() { return *events_; }
   // A client follows the events: those of readings are made as long as there are some.
-  void Followed() { teller_->Wake(); }
+  void Followed() {
+    recorder_->Wake();
+    teller_->Wake();
+  }
+
+  // The devices are recorded at full rate while somebody wants readings, and seldom otherwise: see
+  // RecorderPause(). A client has asked for readings, and may do so again.
+  void ReadingsWanted();
+  // So many clients have the boards of readings.
+  void SetBoardClients(std::size_t clients);
+  // A job was registered, or a client follows polled streams.
+  void RecorderWanted() { recorder_->Wake(); }
+  // The least time until the recorder looks at the devices again.
+  Seconds RecorderPause() const;
   PolledStreams& streams() { return *streams_; }
   WaitingAnswers& waiting() { return *waiting_; }
 
@@ -119,19 +135,21 @@ class Daemon {
   std::map<wire::KnobKey, std::string> shown_{};                   // The latest event of each knob.
   std::map<std::string, NodeDevices::Energy> booked_{};            // By device.
   std::atomic<std::uint64_t> configuration_number_ = 0;
+  std::atomic<std::size_t> board_clients_ = 0;
+  std::atomic<TimePoint> wanted_at_{TimePoint::min()};  // When readings were asked for last.
 
   // In the order in which they need each other.
   std::unique_ptr<EventStreams> events_;
   std::unique_ptr<PolledStreams> streams_;
   std::unique_ptr<WaitingAnswers> waiting_;
   std::unique_ptr<NodeBoards> boards_;
-  std::unique_ptr<NodeMonitor> recorder_;
+  std::unique_ptr<JobBook> jobs_;
+  std::unique_ptr<NodeMonitor> recorder_;  // Its thread asks those above whether it may rest.
   std::unique_ptr<NodeDevices> devices_;
   std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<KnobJournal> journal_;
   std::unique_ptr<DeviceDesk> desk_;
   std::unique_ptr<LeaseBook> book_;
-  std::unique_ptr<JobBook> jobs_;
   std::unique_ptr<HolderWatch> watch_;
   std::unique_ptr<Ticker> clerk_;   // Deadlines of leases, jobs.
   std::unique_ptr<Ticker> teller_;  // Events of readings.

@@ -91,7 +91,7 @@ void DaemonHandler::AddSystemRoutes() {
        .work = http::Work::kImmediate,
        .vital = true},
       [this](const Call&) {
-        const Status ready = options_.ready ? options_.ready() : Ok();
+        const Status ready = daemon_.Ready();
         return ready.ok() ? http::JsonAnswer(200, {{"status", "ready"}}) : ToAnswer(ready.error());
       });
   add({.pattern = "/openapi.json", .summary = "This document", .work = http::Work::kImmediate},

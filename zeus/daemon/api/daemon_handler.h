@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,9 +25,8 @@ class DaemonHandler final : public http::RequestHandler {
  public:
   struct Options {
     std::set<ApiGroup> groups{ApiGroup::kGpuControl, ApiGroup::kGpuRead, ApiGroup::kCpuRead};
-    AccessTokens* tokens = nullptr;   // Null: no token is accepted.
-    http::AccessLog* log = nullptr;   // Null: requests are not logged.
-    std::function<Status()> ready{};  // Why the daemon is not ready, if it is not.
+    AccessTokens* tokens = nullptr;  // Null: no token is accepted.
+    http::AccessLog* log = nullptr;  // Null: requests are not logged.
   };
 
   DaemonHandler(Daemon& daemon, NodeMetrics& metrics, Options options);

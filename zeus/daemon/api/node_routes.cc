@@ -21,6 +21,16 @@ constexpr double kLongestPeriod = 60;
 
 Json ToJson(const Setting& setting) { return wire::ToJson(wire::KnobValue(setting)); }
 
+// Adds the settings from `lowest` to `highest`, where the hardware knows some only.
+void AddSteps(const KnobChoices& choices, const Setting& lowest, const Setting& highest,
+              Json& json) {
+  if (choices.steps.empty()) return;
+  Json steps = Json::array();
+  for (const Setting& step : choices.steps)
+    if (lowest <= step && step <= highest) steps.push_back(ToJson(step));
+  json["steps"] = std::move(steps);
+}
+
 // The settings that the caller may choose on a knob: its range, narrowed by the caller's bounds.
 Json KnobJson(const KnobFacts& facts, const Grant& grant, const Configuration& rules) {
   Json json = {{"knob", wire::Name(facts.key.knob)}};
@@ -41,6 +51,7 @@ Json KnobJson(const KnobFacts& facts, const Grant& grant, const Configuration& r
   }
   json["lowest"] = ToJson(lowest);
   json["highest"] = ToJson(highest);
+  AddSteps(*facts.choices, lowest, highest, json);
   return json;
 }
 
@@ -52,11 +63,13 @@ bool MayControl(const Grant& grant, const NodeDevice& device, const Caller& call
   return grant.devices_of_jobs && jobs.DevicesOf(caller).contains(device.id);
 }
 
-Json RangeOf(const KnobFacts& facts) {
-  return {{"lowest", ToJson(facts.choices->lowest)}, {"highest", ToJson(facts.choices->highest)}};
+Json RangeOf(const KnobChoices& choices) {
+  Json json = {{"lowest", ToJson(choices.lowest)}, {"highest", ToJson(choices.highest)}};
+  AddSteps(choices, choices.lowest, choices.highest, json);
+  return json;
 }
 
-// Adds "ranges", "knobs" that the caller may turn, and the state of the device.
+// Adds "ranges", "knobs" that the caller may turn, their defaults, and the state of the device.
 void AddKnobs(Daemon& daemon, const Call& call, const NodeDevice& device, Json& json) {
   const auto rules = daemon.configuration();
   const bool may = MayControl(call.grant, device, *call.caller, daemon.jobs());
@@ -64,7 +77,10 @@ void AddKnobs(Daemon& daemon, const Call& call, const NodeDevice& device, Json& 
   Json knobs = Json::array();
   for (const KnobFacts& facts : daemon.desk().Knobs()) {
     if (facts.key.device != device.id) continue;
-    if (facts.choices) ranges[std::string(wire::Name(facts.key.knob))] = RangeOf(facts);
+    if (facts.choices) ranges[std::string(wire::Name(facts.key.knob))] = RangeOf(*facts.choices);
+    if (facts.default_limit)
+      json["power_limit"]["default_watts"] = FiniteOrNull(facts.default_limit->value());
+    if (facts.mode) json["persistence"] = *facts.mode == Persistence::kOn;
     if (may) knobs.push_back(KnobJson(facts, call.grant, *rules));
   }
   json["ranges"] = std::move(ranges);
@@ -81,7 +97,7 @@ void AddKnobs(Daemon& daemon, const Call& call, const NodeDevice& device, Json& 
 }
 
 Json LimitJson(Daemon& daemon, const NodeDevice& device) {
-  if (!device.recorded) return {};
+  if (!device.recorded) return Json::object();
   const auto present = daemon.recorder().monitor().Now(*device.recorded);
   const auto watts = [](const Result<Watts>& value) {
     return value.ok() ? FiniteOrNull(value.value().value()) : Json();
@@ -186,6 +202,7 @@ Result<std::vector<const NodeDevice*>> ReadableDevices(const Daemon& daemon, con
 http::Answer GetReadings(Daemon& daemon, const Call& call) {
   const auto devices = ReadableDevices(daemon, call);
   if (!devices.ok()) return ToAnswer(devices.error());
+  daemon.ReadingsWanted();
   return {.body = ReadingText(daemon.recorder()).Document(devices.value())};
 }
 
@@ -218,6 +235,7 @@ http::Answer GetEnergy(Daemon& daemon, const Call& call) {
   if (!until.ok()) return ToAnswer(until.error());
   const double now = daemon.clock().Now().time_since_epoch().count();
   const double end = std::min(now, until.value().value_or(now));
+  daemon.ReadingsWanted();
   if (*since.value() > end) return ToAnswer(InvalidArgument("since: lies after the end"));
   Json list = Json::array();
   for (const NodeDevice* device : devices.value())

@@ -31,6 +31,7 @@ http::Answer PostJob(Daemon& daemon, const Call& call) {
   daemon.BookEnergy();
   if (const Status registered = daemon.jobs().Register(spec.value()); !registered.ok())
     return ToAnswer(registered.error());
+  daemon.RecorderWanted();
   return ViewAnswer(daemon, spec.value().id, 201);
 }
 

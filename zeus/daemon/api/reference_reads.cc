@@ -137,6 +137,7 @@ Json CpuPowerOf(Daemon& daemon, const NodeDevice& device) {
 http::Answer CpuPower(Daemon& daemon, const Call& call) {
   const auto devices = NumberedDevices(call, "cpu_ids", daemon.devices().cpus());
   if (!devices.ok()) return ToAnswer(devices.error());
+  daemon.ReadingsWanted();
   AnswersByDevice answers;
   Json power = Json::object();
   for (const NodeDevice* device : devices.value()) {
@@ -148,6 +149,12 @@ http::Answer CpuPower(Daemon& daemon, const Call& call) {
   if (answers.failed()) return answers.Failure();
   return http::JsonAnswer(200, {{"timestamp_ms", Milliseconds(daemon.clock().WallNow())},
                                 {"power_mw", std::move(power)}});
+}
+
+http::Answer Follow(Daemon& daemon, PolledStreams::Source source) {
+  http::Answer answer = daemon.streams().Follow(std::move(source));
+  daemon.RecorderWanted();
+  return answer;
 }
 
 // Sends the power of each device at once, when it changes, and at least every second.
@@ -199,7 +206,7 @@ http::Answer StreamGpuPower(Daemon& daemon, const Call& call) {
     if (power.is_null()) return {};
     return {{"power_mw", power}};
   };
-  return daemon.streams().Follow(PowerStream(daemon, "gpu_id", std::move(devices).value(), read));
+  return Follow(daemon, PowerStream(daemon, "gpu_id", std::move(devices).value(), read));
 }
 
 http::Answer StreamCpuPower(Daemon& daemon, const Call& call) {
@@ -209,7 +216,7 @@ http::Answer StreamCpuPower(Daemon& daemon, const Call& call) {
     const Json power = CpuPowerOf(daemon, device);
     return power["cpu_mw"].is_null() ? Json() : power;
   };
-  return daemon.streams().Follow(PowerStream(daemon, "cpu_id", std::move(devices).value(), read));
+  return Follow(daemon, PowerStream(daemon, "cpu_id", std::move(devices).value(), read));
 }
 
 }  // namespace

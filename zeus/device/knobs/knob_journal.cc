@@ -245,6 +245,12 @@ bool DriverReloadedSince(const KnobEntry& entry, KnobActuator& actuator) {
 KnobJournal::KnobJournal(Clock& clock, fs::path folder, fs::path procfs)
     : clock_(clock), folder_(std::move(folder)), procfs_(std::move(procfs)) {}
 
+Status KnobJournal::Usable() const {
+  // With the capabilities that this process has: access(2) leaves them out.
+  if (::faccessat(AT_FDCWD, folder_.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return Ok();
+  return Error{ErrorCode::kUnavailable, "journal of knobs: " + FileError(folder_, errno).message};
+}
+
 fs::path KnobJournal::LockFile(KnobKind kind, const KnobDevice& device) const {
   return (folder_ / KnobFileName(kind, device)).replace_extension(".lock");
 }
@@ -273,18 +279,42 @@ Error KnobJournal::Held(const KnobActuator& actuator, const std::optional<KnobEn
 Result<KnobState> KnobJournal::Take(KnobActuator& actuator, const Setting& first) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
   ZEUS_RETURN_IF_ERROR(PutBackIfLeft(actuator, Holders::kRespect));
+  ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
+  entry.ours = {first};
+  KnobState before = entry.before;
+  ZEUS_RETURN_IF_ERROR(Hold(actuator, std::move(entry)));
+  return before;
+}
+
+Result<std::optional<KnobEntry>> KnobJournal::Adopt(KnobActuator& actuator) {
+  ZEUS_TRY(const auto lock, Lock(folder_, clock_));
+  const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
+  auto left = Read(file);
+  ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, left));
+  if (!left || FindStanding(*left) == Standing::kOutdated || DriverReloadedSince(*left, actuator))
+    return std::optional<KnobEntry>();
+  ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
+  const auto& present = entry.before.setting;
+  const auto is_present = [&](const Setting& setting) { return SameSetting(*present, setting); };
+  const bool ours = !present || (left->before.setting && is_present(*left->before.setting)) ||
+                    std::ranges::any_of(left->ours, is_present);
+  if (!ours) return std::optional<KnobEntry>();
+  entry.before = left->before;
+  entry.ours = left->ours;
+  ZEUS_RETURN_IF_ERROR(Hold(actuator, entry));
+  return std::optional(std::move(entry));
+}
+
+Status KnobJournal::Hold(KnobActuator& actuator, KnobEntry entry) {
   auto alive = FileLock::TryTake(LockFile(actuator.kind(), actuator.device()));
   if (!alive.ok() && alive.error().code == ErrorCode::kUnavailable)
     return Held(actuator, std::nullopt);
   if (!alive.ok()) return std::move(alive).error().While("journal of knobs");
-  ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
-  entry.ours = {first};
   ZEUS_RETURN_IF_ERROR(Write(entry));
-  KnobState before = entry.before;
   const std::string name = KnobFileName(entry.kind, entry.device);
   const std::lock_guard guard(mutex_);
   held_.insert_or_assign(name, Holding{std::move(alive).value(), std::move(entry)});
-  return before;
+  return Ok();
 }
 
 Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {

@@ -58,10 +58,18 @@ class KnobJournal {
   KnobJournal(Clock& clock, std::filesystem::path folder, std::filesystem::path procfs = "/proc");
 
   const std::filesystem::path& folder() const { return folder_; }
+  // Ok, or why no knob can be taken: kUnavailable when the folder cannot be written.
+  Status Usable() const;
 
   // To be called before the knob is turned to `first`. First repairs what a dead owner left, then
   // returns the state to restore later. kUnavailable while this or another process holds the knob.
   Result<KnobState> Take(KnobActuator& actuator, const Setting& first);
+
+  // Takes over a knob from a dead owner as it is, for one that goes on with the owner's work: as
+  // Take(), but the state to restore and the settings that may be in force are those of the entry,
+  // which is returned. nullopt when there is none that is worth it: the knob was turned by another
+  // program, or the entry is outdated. PutBackLeftover() settles that.
+  Result<std::optional<KnobEntry>> Adopt(KnobActuator& actuator);
 
   // To be called before a knob that was taken is turned again: what is to be put back by now, and
   // the settings that may be found in force.
@@ -121,6 +129,8 @@ class KnobJournal {
                    const std::optional<KnobEntry>& entry) const;
   std::optional<KnobEntry> Read(const std::filesystem::path& file) const;
   Result<KnobEntry> NewEntry(KnobActuator& actuator) const;
+  // Keeps the knob locked from now on, and writes the entry.
+  Status Hold(KnobActuator& actuator, KnobEntry entry);
   Status Write(const KnobEntry& entry) const;
   Status Forget(const std::filesystem::path& file, Holders holders) const;
 
