@@ -57,6 +57,9 @@ class Machine:
              "--capability=all", "--console=pipe", "systemd.unit=basic.target"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self.has_booted, "systemd boots")
+        # nspawn hides the id of this boot behind another, which units with a /proc of their own do not see.
+        while self.run("umount", "/proc/sys/kernel/random/boot_id", check=False).returncode == 0:
+            pass
 
     def has_booted(self):
         if self.nspawn.poll() is not None:
@@ -82,7 +85,7 @@ class Machine:
     def remove(self):
         if self.init is not None:
             try:
-                os.kill(self.init, signal.SIGRTMIN + 4)  # systemd's sign to power off.
+                os.kill(self.init, signal.SIGRTMIN + 14)  # systemd's sign to power off at once.
                 self.nspawn.wait(30)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 pass
@@ -110,11 +113,12 @@ class ZeusdSystemdTest(unittest.TestCase):
         shutil.copy(CLIENT, root / "usr/bin/zeusd_client.py")
         shutil.copy(self.find_driver(), root / "usr/lib/libnvidia-ml-simulated.so.1")
         units = root / "etc/systemd/system"
-        for name in ("zeusd.service", "zeusd.socket"):
+        for name in ("zeusd.service", "zeusd.socket", "zeusd-board.socket"):
             shutil.copy(PACKAGING / name, units / name)
         (root / "etc/zeus").mkdir(exist_ok=True)
         shutil.copy(PACKAGING / "zeusd.toml", root / "etc/zeus/zeusd.toml")
         shutil.copy(PACKAGING / "zeusd.sysusers", root / "usr/lib/sysusers.d/zeusd.conf")
+        (root / "var/lib/zeus-sim").mkdir(mode=0o777)
         self.write_dropin()
         self.machine.boot()
         self.machine.run("systemd-sysusers")
@@ -167,7 +171,7 @@ class ZeusdSystemdTest(unittest.TestCase):
             self.machine.command("/usr/bin/python3", "/usr/bin/zeusd_client.py", SOCKET, "hold", "POST", "/v1/leases",
                                  json.dumps(body)),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(), process.stdout.close()))
         status, text = process.stdout.readline().split(" ", 1)
         self.assertEqual(int(status), 201, text)
         return process, json.loads(text)
