@@ -260,7 +260,8 @@ TEST_F(PeerReaderTest, EachNamespaceCountsAndSoDoesOneThatCannotBeRead) {
     std::filesystem::create_symlink("a", link);
   }
   EXPECT_FALSE(Read(reader).contained);
-  // A service with mounts of its own, as systemd starts one: callers have those of the first process.
+  // A service with mounts of its own, as systemd starts one: callers have those of the first
+  // process.
   const auto self = procfs.path() / "self/ns/mnt";
   std::filesystem::remove(self);
   std::filesystem::create_symlink("mounts of the service", self);
