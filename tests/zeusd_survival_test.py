@@ -58,6 +58,20 @@ class ZeusdSurvivalTest(ZeusdTestCase):
         self.assertEqual(self.limits(), [LIMIT, LIMIT])
         self.assertEqual(self.journal(), [])
 
+    def test_sigterm_puts_back_what_could_not_be_put_back_before(self):
+        self.start_daemon()
+        created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=600))
+        self.sim("fault", "--gpu", "0", "--kind", "lost")
+        ended = self.ask("DELETE", f"/v1/leases/{created.json['id']}?wait=false")
+        self.assertEqual(ended.json["state"], "restoring", ended.text)
+        wait_until(lambda: self.ask("GET", "/v1/node").json["gpus"][0]["restore_pending"] == 1, "it is tried")
+        self.sim("fault", "--gpu", "0", "--kind", "clear")
+        # Before the daemon tries again by itself, most likely.
+        code, errors = self.daemon.stop()
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(self.limits(), [LIMIT, LIMIT])
+        self.assertEqual(self.journal(), [])
+
     def test_leave_keeps_the_leases_for_the_next_start(self):
         self.start_daemon('stop_policy = "leave"\n')
         _, _, lease = self.hold(self.lease(200))

@@ -103,7 +103,8 @@ Status CheckTcp(const ServeOptions& options, const std::string& address) {
 http::Limits RequestLimits(const ServeOptions& options) {
   return {.body = std::size_t{64} << 10,
           .header = std::size_t{16} << 10,
-          .connections = std::min<std::size_t>(2048, http::ConnectionsByOpenFiles()),
+          // Each takes two descriptors: its socket, and that of the process at its other end.
+          .connections = std::min<std::size_t>(2048, http::ConnectionsByOpenFiles() / 2),
           .per_address = 256,
           .workers = static_cast<int>(options.workers),
           .header_time = 5s,

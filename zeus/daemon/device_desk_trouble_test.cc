@@ -189,6 +189,23 @@ TEST_F(DeviceDeskTroubleTest, AnUnusableJournalKeepsTheKnobFromBeingTurned) {
   EXPECT_EQ(Requested(), 150_W);
 }
 
+TEST_F(DeviceDeskTroubleTest, AnEntryThatCannotBeRemovedIsRemovedLater) {
+  Open();
+  Settle(Key(), {Exactly("a", 150_W)});
+  std::filesystem::rename(folder_.path(), folder_.path().string() + ".away");
+  KnobReport report = Settle(Key(), {});
+  EXPECT_TRUE(report.trouble);
+  EXPECT_FALSE(report.released);
+  EXPECT_EQ(Requested(), 250_W);
+  EXPECT_EQ(State().restore_pending, 1U);
+  std::filesystem::rename(folder_.path().string() + ".away", folder_.path());
+  EXPECT_EQ(JournalEntries(), 1U);
+  report = Look(Key());
+  EXPECT_TRUE(report.released);
+  EXPECT_EQ(JournalEntries(), 0U);
+  EXPECT_EQ(State().restore_pending, 0U);
+}
+
 TEST_F(DeviceDeskTroubleTest, ADeviceThatHangsIsStuckAndDisturbsNoOther) {
   Gate gate;
   WrapFirstGpu([&gate](const char*, const KnobDevice&) {

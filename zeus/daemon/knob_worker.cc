@@ -124,6 +124,8 @@ Status KnobWorker::RepairLeftover() {
     repaired_ = true;
     return Ok();
   }
+  // An entry that Forget() could not remove is still this process's.
+  ZEUS_RETURN_IF_ERROR(places_.journal.Release(*actuator_));
   // A driver that hangs does so here, and not while the journal is locked.
   ZEUS_TRY(const KnobState present, ReadPresent());
   began_ = places_.clock.Now();

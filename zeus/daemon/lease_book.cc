@@ -342,6 +342,11 @@ std::vector<KnobKey> LeaseBook::ClaimedKnobs() const {
   return state_->table_.ClaimedKnobs();
 }
 
+std::vector<KnobKey> LeaseBook::TurnedKnobs() const {
+  const std::lock_guard lock(state_->mutex_);
+  return state_->table_.TurnedKnobs();
+}
+
 LeaseBook::Counts LeaseBook::CountLeases() const {
   const std::lock_guard lock(state_->mutex_);
   return state_->table_.Count();

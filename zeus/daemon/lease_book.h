@@ -128,6 +128,8 @@ class LeaseBook final : public ClaimSource {
   Claims ClaimsOn(const wire::KnobKey& knob) const override;
   void Settled(const wire::KnobKey& knob, const KnobReport& report) override;
   std::vector<wire::KnobKey> ClaimedKnobs() const;
+  // The claimed knobs, and those that are not back yet.
+  std::vector<wire::KnobKey> TurnedKnobs() const;
 
   // How many leases there are, for metrics: by class and state, and how many ended by reason.
   struct Counts {

@@ -199,11 +199,14 @@ TEST_F(LeaseBookTest, ADeviceThatRefusesRollsAllRequestsBack) {
   EXPECT_EQ(book_->TroubleOf(lease.id)->message, "the driver refuses");
   EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(300_W)));
   EXPECT_EQ(book_->CountLeases().restore_pending, 1U);
+  EXPECT_TRUE(book_->ClaimedKnobs().empty());
+  EXPECT_EQ(book_->TurnedKnobs(), std::vector<KnobKey>{kLimit2}) << "it is not back yet";
 
   desk_.refusing.clear();
   desk_.Settle(*book_, kLimit2);
   EXPECT_EQ(ViewOf(lease.id).state, LeaseState::kEnded);
   EXPECT_EQ(book_->CountLeases().restore_pending, 0U);
+  EXPECT_TRUE(book_->TurnedKnobs().empty());
 }
 
 TEST_F(LeaseBookTest, ALeaseStaysRestoringUntilItsKnobIsBack) {

@@ -311,6 +311,13 @@ std::vector<KnobKey> LeaseTable::ClaimedKnobs() const {
   return claimed;
 }
 
+std::vector<KnobKey> LeaseTable::TurnedKnobs() const {
+  std::vector<KnobKey> turned;
+  for (const auto& [knob, row] : knobs_)
+    if (!row.claims.empty() || !row.waiting.empty()) turned.push_back(knob);
+  return turned;
+}
+
 LeaseBook::Counts LeaseTable::Count() const {
   LeaseBook::Counts counts{.ended = ended_by_};
   for (const auto& [id, lease] : leases_) ++counts.present[{lease.record.lease_class, lease.state}];

@@ -81,6 +81,7 @@ class LeaseTable {
 
   Claims ClaimsOn(const wire::KnobKey& knob) const;
   std::vector<wire::KnobKey> ClaimedKnobs() const;
+  std::vector<wire::KnobKey> TurnedKnobs() const;
   LeaseBook::Counts Count() const;
   wire::LeaseView View(const Lease& lease, Seconds now) const;
 

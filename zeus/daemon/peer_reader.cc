@@ -77,7 +77,8 @@ PeerReader::PeerReader(fs::path procfs)
     : procfs_(std::move(procfs)),
       pid_namespace_(LinkTarget(procfs_ / "self/ns/pid")),
       user_namespace_(LinkTarget(procfs_ / "self/ns/user")),
-      mount_namespace_(LinkTarget(procfs_ / "self/ns/mnt")) {}
+      mount_namespace_(LinkTarget(procfs_ / "self/ns/mnt")),
+      mount_namespace_of_machine_(LinkTarget(procfs_ / "1/ns/mnt")) {}
 
 Result<Caller> PeerReader::Read(int socket, std::uint64_t connection) const {
   const Seconds accepted = CurrentBootTime().since;
@@ -122,8 +123,10 @@ bool PeerReader::IsContained(const fs::path& process) const {
   const auto differs = [&](const char* name, const std::string& own) {
     return own.empty() || LinkTarget(process / "ns" / name) != own;
   };
+  // A daemon that systemd starts has mounts of its own (PrivateTmp, ProtectSystem), which nobody
+  // shares.
   return differs("pid", pid_namespace_) || differs("user", user_namespace_) ||
-         differs("mnt", mount_namespace_);
+         (differs("mnt", mount_namespace_) && differs("mnt", mount_namespace_of_machine_));
 }
 
 Caller PeerReader::OverTcp(std::uint64_t connection) {

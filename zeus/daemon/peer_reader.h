@@ -15,7 +15,8 @@ namespace zeus::daemon {
 // Reads who is at the other end of a connection that was just accepted. Thread-safe.
 class PeerReader {
  public:
-  // The namespaces of this process are read now; callers are compared with them.
+  // The namespaces of this process are read now; callers are compared with them. Files are compared
+  // with those of the machine's first process, too: a service sees some of its own.
   explicit PeerReader(std::filesystem::path procfs = "/proc");
 
   // Peer credentials, groups, pidfd, namespaces and cgroup of a Unix socket. The pidfd belongs to
@@ -33,6 +34,7 @@ class PeerReader {
   std::string pid_namespace_{};
   std::string user_namespace_{};
   std::string mount_namespace_{};
+  std::string mount_namespace_of_machine_{};
 };
 
 // The pidfd of the process with this number, for kernels that give none for a socket: null when the

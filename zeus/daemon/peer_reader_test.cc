@@ -260,6 +260,18 @@ TEST_F(PeerReaderTest, EachNamespaceCountsAndSoDoesOneThatCannotBeRead) {
     std::filesystem::create_symlink("a", link);
   }
   EXPECT_FALSE(Read(reader).contained);
+  // A service with mounts of its own, as systemd starts one: callers have those of the first
+  // process.
+  const auto self = procfs.path() / "self/ns/mnt";
+  std::filesystem::remove(self);
+  std::filesystem::create_symlink("mounts of the service", self);
+  EXPECT_TRUE(Read(PeerReader(procfs.path())).contained) << "the first process cannot be read";
+  procfs.AddLink("1/ns/mnt", "a");
+  EXPECT_FALSE(Read(PeerReader(procfs.path())).contained);
+  const auto link = procfs.path() / pid / "ns/mnt";
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink("mounts of a container", link);
+  EXPECT_TRUE(Read(PeerReader(procfs.path())).contained);
 }
 
 TEST_F(PeerReaderTest, AProcessThatStartedLaterIsNotTheOneThatConnected) {

@@ -238,7 +238,7 @@ Status Daemon::Stop() {
   events_->EndAll();
   streams_->EndAll();
   if (configuration()->stop_policy == StopPolicy::kLeave) return Ok();
-  const auto knobs = book_->ClaimedKnobs();
+  const auto knobs = book_->TurnedKnobs();
   book_->EndAll({}, EndReason::kStopped);
   const TimePoint until = clock_.Now() + kLongestStop;
   bool settled = true;
