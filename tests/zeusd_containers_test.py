@@ -62,7 +62,7 @@ class ZeusdContainersTest(ZeusdTestCase):
 
     def hold(self, command):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(), process.stdout.close()))
         status, text = process.stdout.readline().split(" ", 1)
         return process, int(status), json.loads(text)
 
@@ -138,6 +138,8 @@ class ZeusdContainersTest(ZeusdTestCase):
             config["linux"]["namespaces"].append({"type": "user"})
             for kind in ("uidMappings", "gidMappings"):
                 config["linux"][kind] = [{"containerID": 0, "hostID": uid_mappings, "size": 65536}]
+            # Its root makes the folders of its mounts.
+            os.chown(bundle / "rootfs", uid_mappings, uid_mappings)
 
         def run(words):
             inside = ["/public/zeusd_client.py" if word == self.client else word for word in words]
@@ -227,7 +229,7 @@ class ZeusdContainersTest(ZeusdTestCase):
         process = subprocess.Popen([*unshare, "/usr/bin/python3", "-c", script,
                                     *self.as_user(RESEARCHER, self.command("hold", "POST", "/v1/leases", self.lease()))],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(), process.stdout.close()))
         status, text = process.stdout.readline().split(" ", 1)
         self.assertEqual(int(status), 201, text)
         process.stdin.write("\n")
