@@ -70,6 +70,26 @@ TopState Look(client::NodeDaemonClient& daemon, TopState before) {
   return before;
 }
 
+enum class Wake { kTime, kChange, kQuit };
+
+// Waits for a key, a change of the terminal's size or the time of the next look.
+Wake WaitForNews(SignalWatch& signals, const KeyInput& input, TopKeys& keys, TimePoint next,
+                 const Clock& clock) {
+  while (clock.Now() < next) {
+    const Seconds left = next - clock.Now();
+    const auto signal =
+        input.works() ? signals.NextUnless(STDIN_FILENO, left) : signals.NextWithin(left);
+    if (signal) return signal->ssi_signo == SIGWINCH ? Wake::kChange : Wake::kQuit;
+    bool pressed = false;
+    while (const auto key = input.Next()) {
+      if (!keys.Press(*key)) return Wake::kQuit;
+      pressed = true;
+    }
+    if (pressed) return Wake::kChange;
+  }
+  return Wake::kTime;
+}
+
 Result<int> RunTop(const TopOptions& options) {
   SystemClock clock;
   ZEUS_TRY(const auto signals, SignalWatch::Start(SignalWatch::Program::kInteractive));
@@ -90,18 +110,7 @@ Result<int> RunTop(const TopOptions& options) {
     if (const Status drawn = screen.Show(TopRows(state, view, footer)); !drawn.ok())
       return drawn.error();
     if (options.count > 0 && shown >= options.count) return 0;
-    bool woken = false;
-    while (!woken && clock.Now() < next) {
-      const Seconds left = next - clock.Now();
-      const auto signal =
-          input.works() ? signals->NextUnless(STDIN_FILENO, left) : signals->NextWithin(left);
-      if (signal && signal->ssi_signo != SIGWINCH) return 0;
-      woken = signal.has_value();
-      while (const auto key = input.Next()) {
-        if (!keys.Press(*key)) return 0;
-        woken = true;
-      }
-    }
+    if (WaitForNews(*signals, input, keys, next, clock) == Wake::kQuit) return 0;
   }
 }
 
