@@ -18,6 +18,8 @@ target_include_directories(zeus_shared INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_SOURCE_DIR}/zeus/c>"
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(zeus_shared PUBLIC cxx_std_20)
+# Calls within the library need no symbol: Python resolves all of them when it imports the library.
+target_link_options(zeus_shared PRIVATE -Wl,-Bsymbolic-functions)
 set_target_properties(zeus_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME zeus EXPORT_NAME zeus
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 

@@ -107,7 +107,7 @@ class DoctorTest(SimTestCase):
             self.sim("fault", "--gpu", str(gpu), "--kind", kind)
         refused, capped, frozen = self.doctor(seconds=1)["gpus"]
         self.assertFalse(refused["power_limit"]["settable"])
-        self.assertIn("root", refused["power_limit"]["reason"])
+        self.assertIn("CAP_SYS_ADMIN", refused["power_limit"]["reason"])
         self.assertEqual(capped["power_limit"]["enforced"], 180)
         self.assertIn("BMC", capped["power_limit"]["reason"])
         self.assertEqual(frozen["energy"]["source"], "integrated")

@@ -18,9 +18,9 @@ IS_C_CLIENT = len(CLIENT) == 1
 class Client:
     """A running client; ask() sends a command and waits for its answer."""
 
-    def __init__(self, test, environment, **options):
+    def __init__(self, test, environment, wrapper=(), **options):
         self.process = subprocess.Popen(
-            CLIENT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [*wrapper, *CLIENT], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             **options,
         )
         test.addCleanup(self.close)
@@ -106,6 +106,21 @@ class NvmlAbiTest(SimTestCase):
         client = self.client(user=NOBODY, group=NOBODY, extra_groups=[])
         self.assertEqual(client.ask("name 0"), "NVIDIA A100-SXM4-40GB")
         self.assertEqual(client.ask("set 0 150000"), f"error {NO_PERMISSION}")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can give a capability up or on")
+    def test_the_capability_decides_and_not_the_user(self):
+        for wrapper, answer in (
+            (("setpriv", "--bounding-set=-sys_admin"), f"error {NO_PERMISSION}"),
+            (("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+              "--inh-caps=+sys_admin,+dac_override",  # The file of the node belongs to root.
+              "--ambient-caps=+sys_admin,+dac_override"), "ok"),
+            (("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+              "--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
+             f"error {NO_PERMISSION}"),
+        ):
+            with self.subTest(wrapper=wrapper):
+                client = self.client(wrapper=wrapper)
+                self.assertEqual(client.ask("set 0 150000"), answer)
 
     def test_a_load_of_another_process_shows_in_the_counter(self):
         client = self.client()

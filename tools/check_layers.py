@@ -30,14 +30,16 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},
-    "daemon": {"base", "wire/node"},
+    "daemon": {"base", "device", "http", "wire/node"},
+    "daemon/api": {"base", "daemon", "device", "export", "http", "metrics", "monitor", "wire/node"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "gateway": {"base", "http", "metrics", "monitor", "optimizer/clock", "wire/llm"},
     "inference": {"base", "device", "http", "metrics"},
     "inference/benchmark": {"base", "http", "monitor", "report", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
+    "client/node": {"base", "device", "http", "wire/node"},
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
-                "process"},
+                "client/node", "process"},
     "report": {"base"},
     "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
 }
@@ -51,7 +53,8 @@ LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
              "pipeline": "optimizer/pipeline",
-             "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm"}
+             "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
+             "daemon_api": "daemon/api", "node_client": "client/node", "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "zeus/device/privilege.h"
 #include "zeus/device/sim/node_directory.h"
 
 namespace zeus::nvml_simulator {
@@ -190,7 +191,8 @@ Return Library::Call(Device device, Arguments arguments, const GpuBody& body) {
 Return Library::RefuseChange(GpuState& gpu) {
   const sim::GpuCore& core = gpu.view->core;
   if (Strikes(gpu, core.fault(sim::FaultKind::kSetterUnsupported))) return nvml::kNotSupported;
-  if (::geteuid() != 0) return nvml::kNoPermission;
+  // NVIDIA's driver asks for CAP_SYS_ADMIN with every call, not for a user.
+  if (CurrentPrivilege() != Privilege::kRoot) return nvml::kNoPermission;
   if (Strikes(gpu, core.fault(sim::FaultKind::kNoPermission))) return nvml::kNoPermission;
   return nvml::kSuccess;
 }

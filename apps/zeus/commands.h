@@ -34,11 +34,14 @@ void AddDiffCommand(Verb app, Action& action);       // Comparison of two runs.
 void AddDoctorCommand(Verb app, Action& action);     // Sensors and knobs of this machine.
 void AddJobCommand(Verb app, Action& action);        // Recurring jobs in a database.
 void AddKnobsCommand(Verb app, Action& action);      // Limits and clocks that were changed.
+void AddLeaseCommand(Verb app, Action& action);      // Knobs that the node daemon lends.
 void AddLlmCommand(Verb app, Action& action);        // Energy of language models.
 void AddMonitorCommand(Verb app, Action& action);    // The power of this machine, live.
+void AddNodeCommand(Verb app, Action& action);       // The devices behind the node daemon.
 void AddPlanCommand(Verb app, Action& action);       // Clocks for the computations of a pipeline.
 void AddServeCommand(Verb app, Action& action);      // The job server.
 void AddSimCommand(Verb app, Action& action);        // Simulated nodes.
+void AddTopCommand(Verb app, Action& action);        // Power and leases, live, through the daemon.
 
 // Policies compared on recorded jobs, and the verbs below `zeus replay`.
 void AddReplayCommand(Verb app, Action& action);

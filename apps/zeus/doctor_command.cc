@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "apps/zeus/commands.h"
@@ -15,6 +17,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/sharing/activity_file.h"
 
@@ -91,11 +94,39 @@ void AddSharing(Clock& clock, DoctorReport& report) {
                                                  Printable(path.value().string()))});
 }
 
+struct Opened {
+  Node node;
+  std::string way;
+};
+
+// A daemon that cannot be used is reported, and the devices are looked at without it.
+Result<Opened> OpenDevices(Clock& clock) {
+  ZEUS_TRY(const client::NodeWay way, client::ChooseWay(clock));
+  if (!way.through_daemon) {
+    ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
+    return Opened{.node = std::move(node), .way = "directly: " + way.reason};
+  }
+  auto node = client::NodeOfDaemon(clock, way.address, ProcessEnvironment());
+  if (node.ok())
+    return Opened{
+        .node = std::move(node).value(),
+        .way = fmt::format("through the node daemon at {}: {}", way.address.url, way.reason)};
+  ZEUS_TRY(Node direct, Discover(RealSurroundings(clock)));
+  direct.absent.push_back({.what = "node daemon",
+                           .reason = fmt::format("{} ({})", node.error().message, way.reason),
+                           .fix = "start it (systemctl start zeusd), or unset the variable"});
+  return Opened{.node = std::move(direct),
+                .way =
+                    "directly for this report: programs fail, since "
+                    "the node daemon cannot be used"};
+}
+
 Result<int> Run(const Options& options) {
   SystemClock clock;
-  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
-  DoctorReport report = Diagnose(node, clock, Seconds(options.seconds));
-  AddKnobs(node, clock, report);
+  ZEUS_TRY(Opened opened, OpenDevices(clock));
+  DoctorReport report = Diagnose(opened.node, clock, Seconds(options.seconds));
+  report.way = std::move(opened.way);
+  AddKnobs(opened.node, clock, report);
   AddSharing(clock, report);
   if (options.json) {
     PrintJson(ToJson(report));

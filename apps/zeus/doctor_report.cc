@@ -386,6 +386,7 @@ std::string ToText(const DoctorReport& report, const Terminal& terminal) {
   Section(out, "Power rails", report.rails);
   Remarks(out, "Left changed", report.leftovers);
   Remarks(out, "Not available", report.absent);
+  if (!report.way.empty()) text += fmt::format("Devices are opened {}.\n", report.way);
   text += report.AnyEnergySource()
               ? "At least one energy source works.\n"
               : "No energy source works here. Try a simulated one: zeus sim start --gpus 4xV100 && "
@@ -398,6 +399,7 @@ Json ToJson(const DoctorReport& report) {
           {"cpus", DevicesJson(report.cpus)},
           {"rails", DevicesJson(report.rails)},
           {"leftovers", RemarksJson(report.leftovers)},
+          {"way", report.way},
           {"absent", RemarksJson(report.absent)}};
 }
 

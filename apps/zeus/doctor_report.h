@@ -52,6 +52,8 @@ struct DoctorReport {
   std::vector<DeviceDiagnosis> rails;
   std::vector<Absence> absent;
   std::vector<Absence> leftovers{};  // Knobs that killed programs left changed.
+  // Which way the devices were opened, and why: "directly: this process is root".
+  std::string way{};
 
   bool AnyEnergySource() const;
 };

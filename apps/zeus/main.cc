@@ -46,14 +46,17 @@ int Main(int argc, char** argv) {
   AddDoctorCommand(app, action);
   AddJobCommand(app, action);
   AddKnobsCommand(app, action);
+  AddLeaseCommand(app, action);
   AddLlmCommand(app, action);
   AddMonitorCommand(app, action);
+  AddNodeCommand(app, action);
   AddPlanCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddReplayCommand(app, action);
   AddRunCommand(app, action, tail);
   AddServeCommand(app, action);
   AddSimCommand(app, action);
+  AddTopCommand(app, action);
   AddTrainCommand(app, action, tail);
 
   app.Footer("zeus help VERB, or zeus VERB --help, tells more.");

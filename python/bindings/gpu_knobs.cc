@@ -44,6 +44,7 @@ class ClockBetween final : public KnobActuator {
   KnobKind kind() const override { return clock_->kind(); }
   Result<KnobChoices> Choices() override { return clock_->Choices(); }
   Watts max_power() const override { return clock_->max_power(); }
+  bool borrowed() const override { return clock_->borrowed(); }
   Result<KnobState> Read() override { return clock_->Read(); }
   Result<std::optional<Setting>> InForce() override { return clock_->InForce(); }
   Result<std::string> PutToDefault() override { return clock_->PutToDefault(); }
@@ -194,8 +195,8 @@ class GpuKnobs::State {
 
  private:
   // The caller must hold the lock.
-  Result<KnobJournal*> JournalFor(const Gpu& gpu) {
-    if (gpu.EndsWithProcess()) return nullptr;
+  Result<KnobJournal*> JournalFor(Gpu& gpu) {
+    if (!gpu.NeedsJournal()) return nullptr;
     if (!journal_) {
       ZEUS_TRY(auto folder, KnobFolder());
       journal_ = std::make_unique<KnobJournal>(clock_, std::move(folder));

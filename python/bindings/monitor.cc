@@ -12,6 +12,7 @@
 #include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
 #include "zeus/base/log.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/knobs/knob_journal.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/device/node.h"
@@ -42,7 +43,7 @@ std::shared_ptr<Machine> Machine::Open(const std::string& sysfs, const std::stri
   surroundings.procfs = procfs;
   surroundings.dev = dev;
   RepairLeftovers(machine->clock_, surroundings);
-  machine->node_ = Unwrap(Discover(surroundings), Family::kGpu);
+  machine->node_ = Unwrap(client::OpenNode(surroundings), Family::kGpu);
   return machine;
 }
 
@@ -131,7 +132,7 @@ struct Monitor::Recording {
     if (const double scale = TimeScale(system); scale != 1)
       scaled = std::make_unique<ScaledClock>(system, scale);
     const bool real = scaled == nullptr;
-    Node found = Unwrap(Discover(RealSurroundings(system)));
+    Node found = Unwrap(client::OpenThisNode(system));
     if (options.cpus) Check(KeepCpus(found, *options.cpus));
     std::vector<Absence> absent = found.absent;
     node = Unwrap(NodeMonitor::Open(real ? static_cast<Clock&>(system) : *scaled, std::move(found),

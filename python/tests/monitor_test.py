@@ -328,10 +328,16 @@ class ImportTest(unittest.TestCase):
         program = (
             "import sys, zeus, zeus.monitor; "
             "print([name for name in ('torch', 'numpy', 'pandas', 'json', 'asyncio', 'inspect', "
-            "'dataclasses', 'http', 'subprocess') if name in sys.modules])"
+            "'dataclasses', 'http', 'subprocess', 'typing') if name in sys.modules])"
         )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        # -S: other packages' .pth files may import anything.
+        done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True)
         self.assertEqual(done.stdout, "[]\n", done.stderr)
+
+    def test_databases_of_servers_bring_no_library(self):
+        program = "import zeus.monitor; print('libpq.so' in open('/proc/self/maps').read())"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.stdout, "False\n", done.stderr)
 
 
 if __name__ == "__main__":

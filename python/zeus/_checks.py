@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from zeus.errors import InvalidArgumentError
+
+TYPE_CHECKING = False  # As in zeus/__init__.py.
+if TYPE_CHECKING:
+    from typing import Any
 
 LARGEST_COUNT = 1_000_000_000
 

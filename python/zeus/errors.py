@@ -7,7 +7,12 @@ The message is one sentence that names the thing and the fix.
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence, Union
+TYPE_CHECKING = False  # As in zeus/__init__.py.
+if TYPE_CHECKING:
+    from typing import Mapping, Sequence, Union
+
+    #: A class; or several, each with words that identify it in the message, the last one with "".
+    Kinds = Union[type["ZeusError"], Sequence[tuple[str, type["ZeusError"]]]]
 
 
 class ZeusError(Exception):
@@ -62,8 +67,6 @@ _GENERAL: dict[str, type[ZeusError]] = {
     "unavailable": UnavailableError,
     "internal": InternalError,
 }
-#: A class; or several, each with words that identify it in the message, the last one with "".
-Kinds = Union[type[ZeusError], Sequence[tuple[str, type[ZeusError]]]]
 _FAMILIES: dict[str, Mapping[str, Kinds]] = {"general": _GENERAL}
 
 

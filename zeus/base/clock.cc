@@ -36,7 +36,8 @@ void VirtualClock::SleepUntil(TimePoint deadline) { now_ = std::max(now_, deadli
 BootTime CurrentBootTime() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
-  const auto boot = ReadLine("/proc/sys/kernel/random/boot_id");
+  // It stays the same as long as this process lives.
+  static const auto boot = ReadLine("/proc/sys/kernel/random/boot_id");
   return {
       .boot = boot.ok() ? boot.value() : "",
       .since = Seconds(static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec))};

@@ -110,14 +110,15 @@ Status WriteAll(int descriptor, std::string_view text, const std::filesystem::pa
   return Ok();
 }
 
-Status ReplaceFile(const std::filesystem::path& path, std::string_view text, Readers readers) {
+Status ReplaceFile(const std::filesystem::path& path, std::string_view text, Readers readers,
+                   Durability durability) {
   return ReplaceFile(
-      path, [text](const WritePart& write_part) { return write_part(text); }, readers);
+      path, [text](const WritePart& write_part) { return write_part(text); }, readers, durability);
 }
 
 Status ReplaceFile(const std::filesystem::path& given,
-                   const std::function<Status(const WritePart& write_part)>& write,
-                   Readers readers) {
+                   const std::function<Status(const WritePart& write_part)>& write, Readers readers,
+                   Durability durability) {
   std::error_code failure;
   // A link stays one; a device or a pipe cannot be replaced without destroying it.
   const std::filesystem::path path = std::filesystem::is_symlink(given, failure)
@@ -134,8 +135,9 @@ Status ReplaceFile(const std::filesystem::path& given,
     if (::fchmod(file.get(), mode) != 0) return FileError(path, errno);
     ZEUS_RETURN_IF_ERROR(
         write([&](std::string_view part) { return WriteAll(file.get(), part, path); }));
-    if (::fsync(file.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
+    if (durability == Durability::kSurvivesPowerLoss && ::fsync(file.get()) != 0)
       return FileError(path, errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return FileError(path, errno);
     return Ok();
   };
   Status filled = fill();

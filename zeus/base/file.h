@@ -37,18 +37,24 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text);
 
 enum class Readers { kEverybody, kOwnerOnly };
 
+// How much a replaced file outlasts for certain: the machine, or only this process. The latter
+// costs no write to the disk.
+enum class Durability { kSurvivesPowerLoss, kSurvivesProcess };
+
 // Creates or replaces a file: readers see the old content or the new, never a part, also after a
 // crash or on a full disk. A symbolic link stays one, and its target is replaced. The folder must
 // exist; kInvalidArgument when the path is a pipe or a device, which cannot be replaced.
 Status ReplaceFile(const std::filesystem::path& path, std::string_view text,
-                   Readers readers = Readers::kEverybody);
+                   Readers readers = Readers::kEverybody,
+                   Durability durability = Durability::kSurvivesPowerLoss);
 
 // The same for content that is too large to hold: `write` hands it over in parts by calling its
 // argument. The old content stays when `write` returns an error.
 using WritePart = std::function<Status(std::string_view part)>;
 Status ReplaceFile(const std::filesystem::path& path,
                    const std::function<Status(const WritePart& write_part)>& write,
-                   Readers readers = Readers::kEverybody);
+                   Readers readers = Readers::kEverybody,
+                   Durability durability = Durability::kSurvivesPowerLoss);
 
 // Writes all of `text` to an open file, also when write(2) takes it in pieces or is interrupted.
 // Errors name `path`.

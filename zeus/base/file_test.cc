@@ -61,6 +61,13 @@ TEST_F(FileTest, ReplacingCreatesAndReplacesAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
+TEST_F(FileTest, AFileThatNeedNotOutlastTheMachineIsReplacedToo) {
+  const auto path = directory_.path() / "state.json";
+  for (const char* text : {"old", "new"})
+    ASSERT_TRUE(ReplaceFile(path, text, Readers::kOwnerOnly, Durability::kSurvivesProcess).ok());
+  EXPECT_EQ(ReadSmallFile(path).value(), "new");
+}
+
 TEST_F(FileTest, AFileThatCannotBeReplacedIsNamed) {
   const auto status = ReplaceFile(directory_.path() / "absent" / "file", "text");
 

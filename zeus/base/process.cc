@@ -115,11 +115,23 @@ Result<std::string> Namespace(const std::filesystem::path& procfs) {
 
 }  // namespace
 
-Result<ProcessIdentity> ThisProcess(const std::filesystem::path& procfs) {
-  ZEUS_TRY(const Stat stat, ReadStat(procfs / "self/stat"));
+namespace {
+
+Result<ProcessIdentity> IdentityIn(const std::string& folder, const std::filesystem::path& procfs) {
+  ZEUS_TRY(const Stat stat, ReadStat(procfs / folder / "stat"));
   ZEUS_TRY(std::string pid_namespace, Namespace(procfs));
   return ProcessIdentity{
       .pid = stat.pid, .start_ticks = stat.start_ticks, .pid_namespace = std::move(pid_namespace)};
+}
+
+}  // namespace
+
+Result<ProcessIdentity> ThisProcess(const std::filesystem::path& procfs) {
+  return IdentityIn("self", procfs);
+}
+
+Result<ProcessIdentity> ProcessWithPid(std::int64_t pid, const std::filesystem::path& procfs) {
+  return IdentityIn(std::to_string(pid), procfs);
 }
 
 bool IsRunning(const ProcessIdentity& process, const std::filesystem::path& procfs) {

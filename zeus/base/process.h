@@ -49,6 +49,10 @@ struct ProcessIdentity {
 
 Result<ProcessIdentity> ThisProcess(const std::filesystem::path& procfs = "/proc");
 
+// The process that has this number now, in the namespace of this process.
+Result<ProcessIdentity> ProcessWithPid(std::int64_t pid,
+                                       const std::filesystem::path& procfs = "/proc");
+
 // Whether the process still runs, on this boot. A process of another namespace cannot be looked up
 // and counts as running; a zombie does not.
 bool IsRunning(const ProcessIdentity& process, const std::filesystem::path& procfs = "/proc");

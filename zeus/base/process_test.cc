@@ -58,6 +58,13 @@ TEST_F(ProcessTest, ANumberThatWasGivenAgainIsAnotherProcess) {
   EXPECT_FALSE(Runs(process_));
 }
 
+TEST_F(ProcessTest, AProcessIsFoundByItsNumber) {
+  EXPECT_EQ(ProcessWithPid(::getpid()).value(), ThisProcess().value());
+  SetStat("S", 55);
+  EXPECT_EQ(ProcessWithPid(7, procfs_.path()).value(), process_);
+  EXPECT_EQ(ProcessWithPid(8, procfs_.path()).error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(ProcessTest, AProcessOfAnotherNamespaceCountsAsRunning) {
   ProcessIdentity foreign = process_;
   EXPECT_FALSE(Runs(foreign));

@@ -38,6 +38,10 @@ class ScopeSet {
   constexpr void Add(ScopeSet others) { bits_ |= others.bits_; }
   constexpr bool Has(Scope scope) const { return (bits_ & (Bit(scope) | Bit(Scope::kAdmin))) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
+  // Whether a knob may be turned with them.
+  constexpr bool controls() const {
+    return Has(Scope::kGpuControl) || Has(Scope::kCpuControl) || Has(Scope::kBudget);
+  }
   // In the order of the enum, those that "admin" contains included.
   std::vector<std::string> names() const;
 

@@ -9,6 +9,8 @@
 
 namespace zeus {
 
+class KnobLender;  // zeus/device/knobs/knob_lender.h
+
 struct CpuIdentity {
   int package = 0;     // Socket number of the kernel.
   std::string model;   // "AMD EPYC 7763 64-Core Processor"; empty if unknown.
@@ -22,6 +24,9 @@ class CpuPackage : public EnergyMeter {
 
   // The memory attached to this socket, or null when it cannot be measured. Owned by the package.
   virtual EnergyMeter* dram() = 0;
+
+  // The process that turns the power limit for others; null where this process turns it.
+  virtual KnobLender* lender() { return nullptr; }
 
   // The long-term constraint of RAPL.
   virtual Result<PowerLimit> CurrentPowerLimit() = 0;

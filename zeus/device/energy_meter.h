@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "zeus/base/units.h"
 
 namespace zeus {
+
+class ReadingFeed;  // zeus/device/reading_feed.h
 
 // One reading of an energy counter.
 struct EnergyReading {
@@ -43,6 +46,10 @@ class EnergyMeter {
   // Readings further apart than this may lose energy: the counter is narrow and turns over without
   // a trace. A recorder must read at least this often; nullopt when any interval is safe.
   virtual std::optional<Seconds> LongestReadInterval() const { return std::nullopt; }
+
+  // The readings that a recorder in another process takes of this device, from now on and of late.
+  // Null where this process must read it.
+  virtual std::shared_ptr<ReadingFeed> Follow() { return nullptr; }
 
   Result<Joules> TotalEnergy() {
     ZEUS_TRY(const EnergyReading reading, Energy());

@@ -10,6 +10,8 @@
 
 namespace zeus {
 
+class KnobLender;  // zeus/device/knobs/knob_lender.h
+
 enum class Vendor { kNvidia, kAmd, kIntel };
 const char* VendorName(Vendor vendor);
 
@@ -46,6 +48,8 @@ const char* ClockDomainName(ClockDomain domain);
 struct ClockRange {
   Hertz min;
   Hertz max;
+
+  friend bool operator==(const ClockRange&, const ClockRange&) = default;
 };
 
 struct Utilization {
@@ -94,6 +98,12 @@ class Gpu : public EnergyMeter {
 
   // Whether the GPU, and all that was set on it, is gone when this process ends: simulated ones.
   virtual bool EndsWithProcess() const { return false; }
+
+  // The process that turns the knobs of this GPU for others; null where this process turns them.
+  virtual KnobLender* lender() { return nullptr; }
+
+  // Whether a setting must be noted in a journal, because it would outlive this process.
+  bool NeedsJournal() { return !EndsWithProcess() && lender() == nullptr; }
 
   // Unless an adapter knows better: the single calls, one after the other.
   virtual GpuReading Read();

@@ -34,8 +34,11 @@ ConnectionPlaces::Place ConnectionPlaces::Assign(const std::string& address) {
     return Place::kOrdinary;
   }
   if (here == 0) by_address_.erase(address);
-  if (reserved_ >= capacity_.reserve) return Place::kNone;
-  return AssignReserve();
+  return AssignRefused();
+}
+
+ConnectionPlaces::Place ConnectionPlaces::AssignRefused() {
+  return reserved_ < capacity_.reserve ? AssignReserve() : Place::kNone;
 }
 
 ConnectionPlaces::Place ConnectionPlaces::AssignReserve() {

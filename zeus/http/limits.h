@@ -21,8 +21,9 @@ struct Limits {
   // Handling a body takes several times its size in memory.
   std::size_t bodies = std::size_t{32} << 20;
   std::size_t answers = std::size_t{64} << 20;  // Bytes of all answers that are being sent.
-  std::size_t connections = 1024;               // Further ones are answered with 503 and closed.
-  std::size_t per_address = 512;                // Connections from one address, likewise.
+  // Further ones are answered with 503 and closed. `zeus serve` sets it from ulimit -n.
+  std::size_t connections = 1024;
+  std::size_t per_address = 512;  // Connections from one address, likewise.
   // The most threads of each kind; a server starts with one of each.
   int workers = 64;                    // For Work::kWrite.
   int readers = 8;                     // For Work::kRead: few threads wake less often.
@@ -101,9 +102,11 @@ class ConnectionPlaces {
 
   explicit ConnectionPlaces(const Capacity& capacity) : capacity_(capacity) {}
 
-  // Assigns a place to a new connection. An empty address is that of a Unix socket, whose
-  // connections are not counted by address.
+  // Assigns a place to a new connection. Connections with an empty address (Unix
+  // sockets whose handler gives no key) are not counted by address.
   Place Assign(const std::string& address);
+  // Assigns a place for a connection that the handler refuses: one of the reserve, or none.
+  Place AssignRefused();
   // Assigns a place of the reserve beyond its limit: another one is about to become free.
   Place AssignReserve();
   void Release(Place place, const std::string& address);

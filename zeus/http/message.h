@@ -16,6 +16,32 @@
 // sockets.
 namespace zeus::http {
 
+// A handler's knowledge of the other end of a connection: who it is, say. Handlers derive their own
+// from it. Immutable after RequestHandler::Connected() has returned it.
+class ConnectionPeer {
+ public:
+  virtual ~ConnectionPeer() = default;
+};
+
+// A connection that was accepted a moment ago.
+struct AcceptedConnection {
+  enum class Transport { kUnixSocket, kTcp };
+
+  Transport transport = Transport::kTcp;
+  int descriptor = -1;   // The socket, which stays the server's.
+  std::string remote{};  // Address and port of the client; "unix".
+};
+
+// A handler's decision about a connection.
+struct Reception {
+  std::shared_ptr<const ConnectionPeer> peer{};  // Null: there is nothing to know about it.
+  // Not empty: the first request is answered with 503 and this sentence, and the connection ends.
+  std::string refusal{};
+  // The key by which connections and logins are counted: "uid:1001". Empty: the address of a TCP
+  // client; connections over Unix sockets are then not counted one by one.
+  std::string counting_key{};
+};
+
 struct Request {
   std::string method{};  // "GET"
   std::string target{};  // As the client sent it: "/v1/jobs?limit=5".
@@ -24,13 +50,17 @@ struct Request {
   std::string accept{};
   std::string last_event_id{};
   std::string zeus_request{};  // X-Zeus-Request: the name that a gateway gave the request.
+  std::string zeus_hold{};     // Zeus-Hold: how long a change is meant to last.
   std::string host{};
   std::string origin{};      // The page on whose behalf a browser sends the request.
   std::string fetch_site{};  // Sec-Fetch-Site: how that page is related to this server.
   std::optional<std::string> wanted_name_space{};  // The header Zeus-Namespace.
   std::string remote{};                            // Address and port of the client, for the log.
-  std::string address{};  // The key by which connections are counted; empty for a Unix socket.
-  std::string id{};       // Names the request in log and answer: the client's choice, or ours.
+  // The key by which connections are counted; empty for a Unix socket whose handler gives none.
+  std::string address{};
+  std::string id{};  // Names the request in log and answer: the client's choice, or ours.
+  // The result of RequestHandler::Connected() for the connection; null where that was null.
+  std::shared_ptr<const ConnectionPeer> peer{};
 
   // The following are known once the handler has found the route and checked the token.
   std::string user{};                          // The name of the token.
@@ -133,6 +163,16 @@ struct Admission {
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
+
+  // Called once for every connection, on the thread of the sockets right after accept. Must not
+  // block.
+  virtual Reception Connected(const AcceptedConnection&) { return {}; }
+  // Called exactly once for every peer that Connected() returned, when its connection has ended and
+  // no Handle() of it runs any more: within milliseconds after the client has left, also while a
+  // stream or an awaited answer is open, and at the end of the server. Comes from the thread of the
+  // sockets, from a worker that needed longer than the connection lived, or from the thread that
+  // destroys the server. Must not block.
+  virtual void Disconnected(const ConnectionPeer&) {}
 
   // Must not block.
   virtual Work Classify(const Request& request) const = 0;

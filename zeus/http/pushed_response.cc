@@ -30,6 +30,10 @@ void PushedResponse::Push(std::string_view piece) {
   Add([&](News& news) { news.bytes += piece; });
 }
 
+void PushedResponse::Offer() {
+  Add([](News& news) { news.offered = true; });
+}
+
 void PushedResponse::End() {
   Add([](News& news) { news.ended = true; });
 }
@@ -39,8 +43,13 @@ void PushedResponse::Abort() {
 }
 
 PushedResponse::News PushedResponse::Next() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(news_, {});
+  News news;
+  {
+    const std::lock_guard lock(mutex_);
+    news = std::exchange(news_, {});
+  }
+  if (std::exchange(news.offered, false) && pull_) news.bytes += pull_();
+  return news;
 }
 
 void PushedResponse::WakeBy(std::function<void()> wake) {

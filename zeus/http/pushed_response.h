@@ -20,6 +20,11 @@ class PushedResponse {
   // `left` is called once on the thread of the sockets when the client leaves before the end. It
   // must not block.
   explicit PushedResponse(std::function<void()> left) : left_(std::move(left)) {}
+  // For streams that outrun their clients: `pull` returns the next bytes of the body, and is called
+  // on the thread of the sockets after Offer() and once the client has taken all earlier bytes. It
+  // must not block. What it does not return yet stays with the caller, who may drop it.
+  PushedResponse(std::function<void()> left, std::function<std::string()> pull)
+      : pull_(std::move(pull)), left_(std::move(left)) {}
 
   // The whole response.
   void Finish(Answer answer);
@@ -27,6 +32,7 @@ class PushedResponse {
   // A response whose body comes in pieces; `head.body` is its first piece.
   void Start(Answer head);
   void Push(std::string_view piece);
+  void Offer();  // There is something to pull.
   void End();
   // Cuts the connection, so that the client sees that the response is not complete.
   void Abort();
@@ -38,10 +44,13 @@ class PushedResponse {
     std::optional<Answer> whole{};
     std::optional<Answer> head{};
     std::string bytes{};
+    bool offered = false;
     bool ended = false;
     bool aborted = false;
 
-    bool empty() const { return !whole && !head && bytes.empty() && !ended && !aborted; }
+    bool empty() const {
+      return !whole && !head && bytes.empty() && !offered && !ended && !aborted;
+    }
   };
   News Next();
   // `wake` is called from any thread after the first news since Next().
@@ -52,6 +61,7 @@ class PushedResponse {
   template <class Change>
   void Add(Change change);
 
+  const std::function<std::string()> pull_{};  // Null: all bytes are pushed.
   std::mutex mutex_;
   News news_;                   // Guarded by mutex_, as are all below.
   std::function<void()> wake_;  // Null until the server waits.

@@ -35,6 +35,21 @@ TEST(PushedResponseTest, NewsComeOnceAndWakeOnce) {
   EXPECT_TRUE(response.Next().empty());
 }
 
+TEST(PushedResponseTest, WhatIsOfferedIsPulledWhenTheServerLooks) {
+  std::string waiting = "old";
+  PushedResponse response([] {}, [&] { return std::exchange(waiting, ""); });
+  int wakes = 0;
+  response.WakeBy([&] { ++wakes; });
+  response.Offer();
+  waiting = "new";
+  response.Offer();
+  EXPECT_EQ(wakes, 1);
+  EXPECT_EQ(response.Next().bytes, "new");
+  response.Offer();
+  EXPECT_EQ(wakes, 2);
+  EXPECT_TRUE(response.Next().empty());
+}
+
 TEST(PushedResponseTest, LeavingIsReportedOnce) {
   int left = 0;
   PushedResponse response([&] { ++left; });

@@ -1,8 +1,8 @@
 #include "zeus/http/server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,8 +14,10 @@
 
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
+#include "zeus/http/departure_watch.h"
 #include "zeus/http/regular_file.h"
 #include "zeus/http/session.h"
+#include "zeus/http/socket_file.h"
 #include "zeus/http/tls.h"
 #include "zeus/http/url.h"
 
@@ -46,34 +48,6 @@ Result<tcp::endpoint> Resolve(asio::io_context& io, const ListenAddress& address
                  fmt::format("{} is no address of this machine", Quote(address.host))};
   return found.begin()->endpoint();
 }
-
-// Removes the socket that an earlier server left behind. Returns kUnavailable when a server still
-// listens on it.
-Status RemoveStaleSocket(asio::io_context& io, const std::string& path) {
-  if (!std::filesystem::is_socket(path)) return Ok();
-  Local::socket probe(io);
-  error_code failure;
-  probe.connect(Local::endpoint(path), failure);
-  if (!failure)
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("cannot listen on {}: another server does", Printable(path))};
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
-  return Ok();
-}
-
-// The identity of the file at a path.
-struct SocketFile {
-  dev_t device;
-  ino_t number;
-
-  static std::optional<SocketFile> At(const std::string& path) {
-    struct stat state {};
-    if (::lstat(path.c_str(), &state) != 0) return std::nullopt;
-    return SocketFile{.device = state.st_dev, .number = state.st_ino};
-  }
-  bool operator==(const SocketFile&) const = default;
-};
 
 std::string RemoteName(const tcp::socket& socket) {
   error_code failure;
@@ -139,7 +113,8 @@ class Server::State {
                  .answers = answers_,
                  .draining = draining_,
                  .make_request_id = [this] { return fmt::format("{:x}", ++request_ids_); },
-                 .wake_topic = [this](const std::string& topic) { WakeTopic(topic); }} {
+                 .wake_topic = [this](const std::string& topic) { WakeTopic(topic); },
+                 .bell = bell_} {
     // Starting from the time keeps the ids of two runs of the server apart in one log.
     request_ids_ = static_cast<std::uint64_t>(clock.WallNow().time_since_epoch().count()) << 8;
   }
@@ -147,9 +122,7 @@ class Server::State {
   ~State() {
     io_.stop();
     thread_.reset();
-    // By now the path may belong to the socket of another server.
-    if (socket_file_ && SocketFile::At(socket_path_) == socket_file_)
-      ::unlink(socket_path_.c_str());
+    socket_file_.reset();  // Before running tasks are waited for.
   }
 
   Status Listen(const ServerOptions& options) {
@@ -159,12 +132,7 @@ class Server::State {
       tls_.emplace(asio::ssl::context::tls_server);
       ZEUS_RETURN_IF_ERROR(LoadTls(*tls_files_, *tls_->native_handle()));
     }
-    ZEUS_TRY(const ListenAddress address, ParseListenAddress(options.listen));
-    if (address.is_unix()) {
-      ZEUS_RETURN_IF_ERROR(ListenOnUnixSocket(address.socket_path));
-    } else {
-      ZEUS_RETURN_IF_ERROR(ListenOnTcp(options.listen, address));
-    }
+    ZEUS_RETURN_IF_ERROR(ListenAsAsked(options));
     asio::co_spawn(io_, CheckDeadlines(), asio::detached);
     thread_ = std::make_unique<Ticker>("zeus-http", [this] {
       io_.run();
@@ -216,6 +184,56 @@ class Server::State {
     return {FileStamp::Of(files.certificate), FileStamp::Of(files.key)};
   }
 
+  Status ListenAsAsked(const ServerOptions& options) {
+    if (options.listening_descriptor) return ListenOnDescriptor(*options.listening_descriptor);
+    ZEUS_TRY(const ListenAddress address, ParseListenAddress(options.listen));
+    if (!address.is_unix()) return ListenOnTcp(options.listen, address);
+    ZEUS_RETURN_IF_ERROR(CheckNoTls());
+    ZEUS_TRY(socket_file_, SocketFile::Listen(address.socket_path, options.permissions));
+    return AcceptFrom(socket_file_->TakeDescriptor(), address.socket_path);
+  }
+
+  Status CheckNoTls() const {
+    if (!tls_) return Ok();
+    return Error{ErrorCode::kInvalidArgument, "a Unix socket needs no TLS: leave --tls-cert out"};
+  }
+
+  Status ListenOnDescriptor(int descriptor) {
+    ZEUS_TRY(ForeignListener listener, DuplicateListener(descriptor));
+    if (listener.family == AF_UNIX) {
+      ZEUS_RETURN_IF_ERROR(CheckNoTls());
+      return AcceptFrom(std::move(listener.descriptor), listener.path);
+    }
+    tcp_.emplace(io_);
+    error_code failure;
+    tcp_->assign(listener.family == AF_INET ? tcp::v4() : tcp::v6(), Give(*listener.descriptor),
+                 failure);
+    if (failure) return CannotListen("an inherited socket", failure);
+    BeginAcceptingTcp(tcp_->local_endpoint().address().to_string());
+    return Ok();
+  }
+
+  // Asio closes the descriptors that it is given, and so does a FileDescriptor.
+  static int Give(const FileDescriptor& descriptor) {
+    return ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0);
+  }
+
+  Status AcceptFrom(std::unique_ptr<FileDescriptor> descriptor, const std::string& path) {
+    local_.emplace(io_);
+    error_code failure;
+    local_->assign(Local(), Give(*descriptor), failure);
+    if (failure) return CannotListen(path, failure);
+    url_ = "unix:" + path;
+    asio::co_spawn(io_, Accept(*local_), asio::detached);
+    return Ok();
+  }
+
+  void BeginAcceptingTcp(const std::string& host) {
+    url_ = fmt::format("{}://{}", tls_ ? "https" : "http",
+                       Authority(host, tcp_->local_endpoint().port()));
+    asio::co_spawn(io_, Accept(*tcp_), asio::detached);
+  }
+
   Status ListenOnTcp(const std::string& listen, const ListenAddress& address) {
     ZEUS_TRY(const tcp::endpoint endpoint, Resolve(io_, address));
     error_code failure;
@@ -225,28 +243,7 @@ class Server::State {
     if (!failure) tcp_->bind(endpoint, failure);
     if (!failure) tcp_->listen(asio::socket_base::max_listen_connections, failure);
     if (failure) return CannotListen(listen, failure);
-    url_ = fmt::format("{}://{}", tls_ ? "https" : "http",
-                       Authority(address.host, tcp_->local_endpoint().port()));
-    asio::co_spawn(io_, Accept(*tcp_), asio::detached);
-    return Ok();
-  }
-
-  Status ListenOnUnixSocket(const std::string& path) {
-    if (tls_)
-      return Error{ErrorCode::kInvalidArgument, "a Unix socket needs no TLS: leave --tls-cert out"};
-    ZEUS_RETURN_IF_ERROR(RemoveStaleSocket(io_, path));
-    error_code failure;
-    local_.emplace(io_);
-    local_->open(Local(), failure);
-    if (!failure) local_->bind(Local::endpoint(path), failure);
-    if (!failure) {
-      socket_path_ = path;
-      socket_file_ = SocketFile::At(path);
-    }
-    if (!failure) local_->listen(asio::socket_base::max_listen_connections, failure);
-    if (failure) return CannotListen(path, failure);
-    url_ = "unix:" + path;
-    asio::co_spawn(io_, Accept(*local_), asio::detached);
+    BeginAcceptingTcp(address.host);
     return Ok();
   }
 
@@ -265,39 +262,80 @@ class Server::State {
     }
   }
 
+  // Asks the handler who is there, and finds a place for the connection.
   template <class Socket>
   void Begin(Socket socket) {
-    const std::string address = CountingKey(socket);
-    Place place = places_.Assign(address);
-    if (place != Place::kOrdinary) ++counts_.refused;
-    if (place == Place::kNone && EndOneOfReserve()) place = places_.AssignReserve();
+    Peer peer{.name = RemoteName(socket)};
+    Reception reception =
+        context_.handler.Connected({.transport = std::is_same_v<Socket, tcp::socket>
+                                                     ? AcceptedConnection::Transport::kTcp
+                                                     : AcceptedConnection::Transport::kUnixSocket,
+                                    .descriptor = socket.native_handle(),
+                                    .remote = peer.name});
+    peer.attendance = std::make_unique<Attendance>(context_.handler, std::move(reception.peer));
+    peer.refusal = std::move(reception.refusal);
+    peer.address =
+        reception.counting_key.empty() ? CountingKey(socket) : std::move(reception.counting_key);
+    const Place place = PlaceFor(peer);
     if (place == Place::kNone) return;  // The destructor of the socket closes it.
     Tune(socket);
-    Peer peer{.name = RemoteName(socket), .address = address};
     if constexpr (std::is_same_v<Socket, tcp::socket>) {
-      if (tls_) {
-        Spawn(std::make_shared<Session<TlsStream>>(TlsStream(std::move(socket), *tls_),
-                                                   std::move(peer), context_),
-              place, address);
-        return;
-      }
+      if (tls_)
+        return Spawn<TlsStream>(TlsStream(std::move(socket), *tls_), std::move(peer), place);
     }
-    Spawn(std::make_shared<Session<Socket>>(std::move(socket), std::move(peer), context_), place,
-          address);
+    Spawn<Socket>(std::move(socket), std::move(peer), place);
   }
 
-  template <class S>
-  void Spawn(std::shared_ptr<S> session, Place place, const std::string& address) {
+  Place PlaceFor(const Peer& peer) {
+    Place place = peer.refusal.empty() ? places_.Assign(peer.address) : places_.AssignRefused();
+    if (place != Place::kOrdinary) ++counts_.refused;
+    if (place == Place::kNone && EndOneOfReserve()) place = places_.AssignReserve();
+    return place;
+  }
+
+  template <class Stream>
+  void Spawn(Stream stream, Peer peer, Place place) {
+    const std::string address = peer.address;
+    const bool attended = peer.attendance->peer() != nullptr;
+    const int descriptor = stream.lowest_layer().native_handle();
+    auto session = std::make_shared<Session<Stream>>(std::move(stream), std::move(peer), context_);
+    const std::uint64_t number = ++connections_;
+    if (attended && Watch(descriptor, number)) watched_[number] = session.get();
     sessions_.insert(session);
     if (place == Place::kReserve) reserve_.push_back(session);
+    if (sleeping_) check_timer_.cancel();
     asio::co_spawn(io_, place == Place::kOrdinary ? session->Run() : session->RunReserved(),
-                   [this, session, place, address](const std::exception_ptr& failure) {
+                   [this, session, place, address, number](const std::exception_ptr& failure) {
+                     watched_.erase(number);
                      sessions_.erase(session);
                      if (place == Place::kReserve) std::erase(reserve_, session);
                      places_.Release(place, address);
                      if (failure) log::Failure("a connection ended with an exception");
                      CheckDrained();
                    });
+  }
+
+  // Begins to watch for the end of a connection of which the handler knows something. Returns false
+  // when the system has no descriptor left: then the end is noticed by reading and writing.
+  bool Watch(int socket, std::uint64_t number) {
+    if (!departures_) {
+      auto watch = DepartureWatch::Start();
+      if (!watch.ok()) return false;
+      departures_.emplace(std::move(watch).value());
+      departure_events_.emplace(io_, ::fcntl(departures_->descriptor(), F_DUPFD_CLOEXEC, 0));
+      asio::co_spawn(io_, FollowDepartures(), asio::detached);
+    }
+    return departures_->Add(socket, number).ok();
+  }
+
+  asio::awaitable<void> FollowDepartures() {
+    while (true) {
+      co_await departure_events_->async_wait(asio::posix::stream_descriptor::wait_read,
+                                             asio::use_awaitable);
+      for (const std::uint64_t number : departures_->Take())
+        if (const auto found = watched_.find(number); found != watched_.end())
+          found->second->ClientGone();
+    }
   }
 
   // Ends the oldest connection of the reserve that has not sent its request yet: a health check
@@ -311,12 +349,16 @@ class Server::State {
   }
 
   // Checks the deadlines of all connections ten times a second, which is cheaper than a timer for
-  // each step of each connection.
+  // each step of each connection. Sleeps while there is no connection.
   asio::awaitable<void> CheckDeadlines() {
-    asio::steady_timer timer(io_);
     while (true) {
-      timer.expires_after(kCheckPeriod);
-      co_await timer.async_wait(asio::use_awaitable);
+      sleeping_ = sessions_.empty();
+      if (sleeping_)
+        check_timer_.expires_at(asio::steady_timer::time_point::max());
+      else
+        check_timer_.expires_after(kCheckPeriod);
+      error_code ignored;
+      co_await check_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
       const TimePoint now = clock_.Now();
       std::size_t streams = 0;
       for (const auto& session : sessions_) {
@@ -349,17 +391,23 @@ class Server::State {
   bool draining_ = false;
   std::uint64_t request_ids_ = 0;
   std::string url_{};
-  std::string socket_path_{};
-  std::optional<SocketFile> socket_file_{};
+  std::unique_ptr<SocketFile> socket_file_{};  // Null when the server did not make the socket.
   std::optional<TlsFiles> tls_files_{};
   TlsStamps tls_stamps_{};  // Used by the caller of RefreshTls() alone, as are the files.
   std::optional<asio::ssl::context> tls_{};
   asio::io_context io_{1};
   std::optional<tcp::acceptor> tcp_{};
   std::optional<Local::acceptor> local_{};
+  asio::steady_timer check_timer_{io_};
+  bool sleeping_ = false;                       // The timer waits for the first connection.
+  std::optional<DepartureWatch> departures_{};  // Since the first connection with a peer.
+  std::optional<asio::posix::stream_descriptor> departure_events_{};
+  std::uint64_t connections_ = 0;                       // Since the start; the last one's number.
+  std::map<std::uint64_t, SessionControl*> watched_{};  // By number.
   std::mutex mutex_;
   std::condition_variable gone_;
   bool drained_ = false;  // Guarded by mutex_.
+  NewsBell bell_{io_};
   WorkerPool readers_;
   WorkerPool workers_;
   WorkerPool slow_workers_;

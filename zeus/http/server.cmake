@@ -3,9 +3,10 @@ find_package(OpenSSL REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 
 zeus_library(http_server STANDALONE
-  SOURCES access_control.cc access_log.cc limits.cc message.cc pushed_response.cc router.cc server.cc tokens.cc
+  SOURCES access_control.cc access_log.cc departure_watch.cc limits.cc message.cc pushed_response.cc router.cc server.cc socket_file.cc tokens.cc
           worker_pool.cc
-  HEADERS access_control.h access_log.h limits.h message.h pushed_response.h router.h server.h tokens.h worker_pool.h
+  HEADERS access_control.h access_log.h departure_watch.h limits.h message.h pushed_response.h router.h server.h
+          socket_file.h tokens.h worker_pool.h
   DEPENDS zeus::http
   PRIVATE_DEPENDS Boost::headers OpenSSL::SSL Threads::Threads)
 # Boost 1.74 does not see that clang has coroutines.
@@ -17,7 +18,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread" AND CMAKE_CXX_COMPILER_ID STREQUA
 endif()
 
 zeus_test(http_test
-  SOURCES access_control_test.cc access_log_test.cc limits_test.cc pushed_response_test.cc
-          router_test.cc server_test.cc
+  SOURCES access_control_test.cc access_log_test.cc departure_watch_test.cc limits_test.cc pushed_response_test.cc
+          router_test.cc server_peer_test.cc server_test.cc socket_file_test.cc
           tokens_test.cc worker_pool_test.cc
   DEPENDS zeus::http_server)

@@ -11,13 +11,18 @@
 #include "zeus/base/result.h"
 #include "zeus/http/limits.h"
 #include "zeus/http/message.h"
+#include "zeus/http/socket_file.h"
 #include "zeus/http/tls.h"
 
 namespace zeus::http {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:8000";  // See ParseListenAddress().
-  std::optional<TlsFiles> tls{};          // TLS 1.2 and later; nullopt: plain HTTP.
+  SocketPermissions permissions{};        // The file of a Unix socket gets these.
+  // A listening socket that exists already (socket activation), used instead of `listen`. It stays
+  // the caller's and open: the server uses a duplicate, and removes no file at its end.
+  std::optional<int> listening_descriptor{};
+  std::optional<TlsFiles> tls{};  // TLS 1.2 and later; nullopt: plain HTTP.
   Limits limits{};
 };
 
@@ -33,7 +38,8 @@ struct ConnectionCounts {
 };
 
 // Serves HTTP/1.1 over TCP, TLS or a Unix socket. One thread moves bytes; handlers run on worker
-// threads. The handler, the counts and the clock must outlive the server.
+// threads. Without connections it does not wake up. Several servers may share a handler, but each
+// needs counts of its own. The handler, the counts and the clock must outlive the server.
 class Server {
  public:
   // The server listens when this returns. Returns kInvalidArgument for malformed addresses and

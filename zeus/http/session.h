@@ -23,97 +23,11 @@
 #include "zeus/http/limits.h"
 #include "zeus/http/message.h"
 #include "zeus/http/pushed_response.h"
-#include "zeus/http/worker_pool.h"
+#include "zeus/http/session_control.h"
 
 namespace zeus::http {
 
-namespace asio = boost::asio;
 namespace beast = boost::beast::http;
-using boost::system::error_code;
-
-constexpr TimePoint kNoDeadline{Seconds(1e18)};
-
-// The parts of the server that its connections use. All of them outlive every connection.
-struct SessionContext {
-  asio::io_context& io;
-  RequestHandler& handler;
-  WorkerPool& readers;       // Reads have threads of their own, so they never wait behind changes.
-  WorkerPool& workers;       // For Work::kWrite.
-  WorkerPool& slow_workers;  // Slow work has threads of its own, so nothing else waits behind it.
-  const Clock& clock;
-  const Limits& limits;
-  MemoryBudget& bodies;   // Bodies that arrive or are being handled.
-  MemoryBudget& answers;  // Answers that are being sent.
-  const bool& draining;   // The server is shutting down.
-  std::function<std::string()> make_request_id;
-  std::function<void(const std::string& topic)> wake_topic;
-};
-
-// The other end of a connection.
-struct Peer {
-  std::string name{};     // For the log.
-  std::string address{};  // The key by which connections and logins are counted; empty for Unix.
-};
-
-// The part of a connection that does not depend on the kind of its socket. It lives on the thread
-// of the sockets.
-class SessionControl {
- public:
-  explicit SessionControl(asio::io_context& io) : wake_(io) {
-    wake_.expires_at(asio::steady_timer::time_point::max());
-  }
-  virtual ~SessionControl() = default;
-
-  // Interrupts the present operation when its deadline has passed.
-  void CheckTime(TimePoint now) {
-    if (now < deadline_) return;
-    timed_out_ = true;
-    Interrupt();
-  }
-  // Prepares for the end of the server: an idle connection ends, and a request that is arriving
-  // must be complete soon.
-  void Drain(TimePoint now) {
-    if (idle_) Interrupt();
-    if (arriving_) deadline_ = std::min(deadline_, now + kLastArrival);
-    wake_.cancel();
-  }
-  // Makes a stream or an awaited answer on this topic look for news at once.
-  void WakeTopic(const std::string& topic) {
-    if (topic_ != topic) return;
-    news_ = true;
-    wake_.cancel();
-  }
-  // Whether the connection may be ended in favour of another: no request is being answered.
-  bool is_expendable() const { return !answering_ && !ended_; }
-  void End() {
-    deadline_ = TimePoint();
-    timed_out_ = true;
-    ended_ = true;
-    Interrupt();
-  }
-  bool is_stream() const { return is_stream_; }
-
- protected:
-  static constexpr Seconds kLastArrival{2};
-
-  virtual void CancelSocket() = 0;
-
-  void Interrupt() {
-    CancelSocket();
-    wake_.cancel();
-  }
-
-  TimePoint deadline_ = kNoDeadline;
-  bool timed_out_ = false;
-  bool idle_ = false;      // Between two requests.
-  bool arriving_ = false;  // The client is sending a request or its half of a handshake.
-  bool answering_ = false;
-  bool ended_ = false;  // End() was called.
-  bool news_ = false;   // The topic changed since the last look.
-  bool is_stream_ = false;
-  std::string topic_{};      // The topic of the stream or the awaited answer; empty: none.
-  asio::steady_timer wake_;  // Cancelled when there is something to look at.
-};
 
 // One connection: a coroutine that reads a request, has it answered, and repeats. `Stream` is a
 // socket, or TLS on one. The value of every co_await is bound to a name first: GCC 12 miscompiles
@@ -134,22 +48,23 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_await Close();
   }
 
-  // Replaces Run() when there are too many connections: reads one request, and answers it if it is
-  // vital.
+  // Replaces Run() when there are too many connections, or the handler refuses this one: reads one
+  // request, and answers it if it is vital.
   asio::awaitable<void> RunReserved() {
     bool goes_on = co_await Handshake();
     if (goes_on) goes_on = co_await Arrives();
     if (goes_on) goes_on = co_await ReadHeader();
     arriving_ = false;
     if (goes_on && !parser_->is_done()) goes_on = false;
-    if (goes_on) goes_on = context_.handler.Admit(incoming_->request).vital;
+    if (goes_on) goes_on = context_.handler.Admit(incoming_->request).vital && !IsRefused();
     wants_more_ = false;
     if (goes_on) {
       answering_ = true;
       co_await AnswerRequest();
       answering_ = false;
     } else if (!ended_) {
-      Refuse(503, "the server has too many connections, in all or from your address");
+      Refuse(503, IsRefused() ? peer_.refusal
+                              : "the server has too many connections, in all or from your address");
       co_await SendRefusal();
     }
     co_await Close();
@@ -167,6 +82,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       return stream_;
     }
   }
+
+  bool IsRefused() const { return !peer_.refusal.empty(); }
 
   void CancelSocket() override {
     error_code ignored;
@@ -357,6 +274,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                     .accept = text(beast::field::accept),
                     .last_event_id = text("Last-Event-ID"),
                     .zeus_request = text("X-Zeus-Request"),
+                    .zeus_hold = text("Zeus-Hold"),
                     .host = text(beast::field::host),
                     .origin = text(beast::field::origin),
                     .fetch_site = text("Sec-Fetch-Site"),
@@ -370,6 +288,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                            "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
                            "TUVWXYZ-_.:") == std::string::npos;
     request.id = plain ? id : context_.make_request_id();
+    request.peer = peer_.attendance->peer();
     return request;
   }
 
@@ -411,6 +330,12 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     }
     handle = nullptr;
     if (answered && answer->awaited) answered = co_await Await(answer);
+    if (!answered && gone_) {
+      ended_ = true;  // The socket is closed at once.
+      finished.duration = context_.clock.Now() - start;
+      context_.handler.Finished(finished);
+      co_return false;
+    }
     // A late answer still belongs to the worker, so another object takes its place.
     if (!answered)
       answer = std::make_shared<Answer>(
@@ -452,6 +377,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     auto found = std::make_shared<std::optional<Answer>>();
     bool looked = true;
     while (looked && !*found) {
+      if (gone_) {
+        looked = false;
+        break;
+      }
       news_ = false;
       SetDeadline(context_.limits.request_time);
       std::function<void()> look = [found, awaited] { *found = awaited->Next(); };
@@ -523,7 +452,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     constexpr int kSilentPolls = 15;
     topic_ = source->topic();
     is_stream_ = true;
-    for (int silence = 0; !context_.draining;) {
+    for (int silence = 0; !context_.draining && !gone_;) {
       auto text = std::make_shared<Result<std::string>>(std::string());
       news_ = false;
       SetDeadline(context_.limits.request_time);
@@ -542,23 +471,23 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     }
     topic_.clear();
     is_stream_ = false;
+    if (gone_) ended_ = true;  // The socket is closed at once.
   }
 
   // Sends a response as another thread completes it. Returns whether the connection goes on.
   asio::awaitable<bool> SendPushed(std::shared_ptr<PushedResponse> response,
                                    FinishedRequest& finished) {
-    const std::weak_ptr<Session> weak = this->weak_from_this();
-    response->WakeBy([weak] {
-      if (const auto self = weak.lock())
-        asio::post(self->context_.io, [self] { self->WakeForNews(); });
-    });
-    client_left_ = false;
+    RingWhenNews(*response);
+    client_left_ = gone_;
     WatchForLeaving();
     is_stream_ = true;
     std::optional<bool> goes_on;
     while (!goes_on) {
       news_ = false;
-      PushedResponse::News news = response->Next();
+      if (gone_) client_left_ = true;
+      if (!unsent_.empty()) co_await SendUnsent();
+      PushedResponse::News news =
+          held_news_ ? *std::exchange(held_news_, std::nullopt) : response->Next();
       if (news.whole) {
         StopWatching();
         goes_on = co_await SendWhole(*news.whole, finished);
@@ -567,18 +496,44 @@ class Session final : public SessionControl, public std::enable_shared_from_this
         ended_ = true;  // The socket is closed at once.
         if (client_left_) response->ClientLeft();
       } else if (news.empty()) {
-        co_await WaitForPushed();
+        co_await WaitForPushed(*response, finished);
       } else {
-        const std::string text = PieceText(news, finished);
-        const bool written = co_await Write(text);
-        if (!written) client_left_ = true;
-        if (written && news.ended) goes_on = wants_more_ && knows_chunks_ && !context_.draining;
+        const std::optional<bool> end = co_await SendPiece(news, finished);
+        goes_on = end;
       }
     }
     is_stream_ = false;
     StopWatching();
     response->WakeBy(nullptr);
     co_return *goes_on;
+  }
+
+  // Has the thread of the sockets woken whenever the response has news for this connection.
+  void RingWhenNews(PushedResponse& response) {
+    const std::weak_ptr<Session> weak = this->weak_from_this();
+    response.WakeBy([weak] {
+      if (auto self = weak.lock()) {
+        NewsBell& bell = self->context_.bell;
+        bell.Ring(std::move(self));
+      }
+    });
+  }
+
+  asio::awaitable<void> SendUnsent() {
+    const std::string rest = std::exchange(unsent_, {});
+    const bool written = co_await Write(rest);
+    if (!written) client_left_ = true;
+  }
+
+  // Returns whether the connection goes on once the response has ended; nullopt before its end.
+  asio::awaitable<std::optional<bool>> SendPiece(PushedResponse::News& news,
+                                                 FinishedRequest& finished) {
+    const std::string text = PieceText(news, finished);
+    const bool written = co_await Write(text);
+    if (!written) client_left_ = true;
+    std::optional<bool> goes_on;
+    if (written && news.ended) goes_on = wants_more_ && knows_chunks_ && !context_.draining;
+    co_return goes_on;
   }
 
   asio::awaitable<bool> SendWhole(const Answer& answer, FinishedRequest& finished) {
@@ -607,16 +562,39 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     return text;
   }
 
-  void WakeForNews() {
+  void WakeForNews() override {
+    if (send_at_once_ && send_at_once_()) return;
+    send_at_once_ = nullptr;  // Until the coroutine has sent what is left.
     news_ = true;
     wake_.cancel();
   }
 
-  asio::awaitable<void> WaitForPushed() {
+  // Sends a piece that has come without resuming the coroutine, which would take several times as
+  // long. Returns false when the coroutine must go on: with what is left of the piece in unsent_,
+  // or with news that it alone understands in held_news_.
+  bool SendAtOnce(PushedResponse& response, FinishedRequest& finished) {
+    PushedResponse::News news = response.Next();
+    if (news.empty()) return true;
+    if (news.whole || news.head || news.ended || news.aborted) {
+      held_news_ = std::move(news);
+      return false;
+    }
+    std::string text = PieceText(news, finished);
+    const auto sent =
+        ::send(Socket().native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent == static_cast<::ssize_t>(text.size())) return true;
+    unsent_ = text.substr(static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
+    return false;
+  }
+
+  asio::awaitable<void> WaitForPushed(PushedResponse& response, FinishedRequest& finished) {
     deadline_ = kNoDeadline;
-    if (news_ || client_left_) co_return;
+    if (news_ || client_left_ || gone_) co_return;
+    if constexpr (!kIsTls)
+      send_at_once_ = [&response, &finished, this] { return SendAtOnce(response, finished); };
     error_code ignored;
     co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    send_at_once_ = nullptr;
     if (timed_out_ || ended_) client_left_ = true;
   }
 
@@ -638,7 +616,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
 
   asio::awaitable<void> WaitForNews(std::chrono::seconds timeout) {
     deadline_ = kNoDeadline;
-    if (!news_ && !context_.draining) {
+    if (!news_ && !context_.draining && !gone_) {
       wake_.expires_after(timeout);
       error_code ignored;
       co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -679,6 +657,9 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   std::shared_ptr<Incoming> incoming_{};
   std::optional<Answer> refusal_{};
   std::size_t body_limit_ = 0;
+  std::function<bool()> send_at_once_{};  // Not null while a pushed response waits for news.
+  std::string unsent_{};
+  std::optional<PushedResponse::News> held_news_{};
   bool knows_chunks_ = false;  // The client speaks HTTP/1.1.
   bool client_left_ = false;   // It closed its end while a response was on its way.
   bool wants_more_ = false;    // The client wants to keep the connection.

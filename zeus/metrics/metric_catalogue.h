@@ -84,6 +84,40 @@ inline constexpr MetricDescription kGovernorSaved{"zeus_llm_governor_saved_joule
     MetricType::kGauge, "gpus", "Energy that the governor saved against the highest clock, or as an "
     "observer would have saved: an estimate of its model."};
 
+// Metrics of the node daemon (zeusd).
+inline constexpr MetricDescription kDaemonRequests{"zeus_daemon_requests_total",
+    MetricType::kCounter, "route, status", "Requests that were answered."};
+inline constexpr MetricDescription kDaemonRequestDuration{"zeus_daemon_request_duration_seconds",
+    MetricType::kHistogram, "route", "From the last byte of a request to the last of its answer."};
+inline constexpr MetricDescription kDaemonConnections{"zeus_daemon_connections", MetricType::kGauge,
+    "transport", "Open connections. Transport: unix, tcp."};
+inline constexpr MetricDescription kDaemonDenied{"zeus_daemon_denied_total", MetricType::kCounter,
+    "reason", "Requests that were refused. Reason: token, no_token, scope."};
+inline constexpr MetricDescription kDaemonStreams{"zeus_daemon_streams", MetricType::kGauge, "",
+    "Clients that follow events or readings."};
+inline constexpr MetricDescription kDaemonStreamDropped{"zeus_daemon_stream_dropped_total",
+    MetricType::kCounter, "", "Events and readings that slow clients did not get."};
+inline constexpr MetricDescription kDaemonAuditLost{"zeus_daemon_audit_lost_total",
+    MetricType::kCounter, "", "Lines of the audit log that could not be written."};
+inline constexpr MetricDescription kDeviceStuck{"zeus_daemon_device_stuck", MetricType::kGauge,
+    "device", "1 while the driver does not answer for the device."};
+inline constexpr MetricDescription kLeases{"zeus_leases", MetricType::kGauge, "class, state",
+    "Leases of knobs. Class: user, job, site. State: applying, active, suspended, restoring, ended."};
+inline constexpr MetricDescription kLeasesEnded{"zeus_leases_ended_total", MetricType::kCounter,
+    "reason", "Leases that ended, by reason: deleted, holder gone, expired, revoked, job ended, "
+    "stopped, failed."};
+inline constexpr MetricDescription kKnobWatts{"zeus_knob_watts", MetricType::kGauge,
+    "uuid, knob, kind", "Power limits that the daemon lends. Kind: baseline (before the first "
+    "lease), effective (by the rule of all leases), enforced (as the device says)."};
+inline constexpr MetricDescription kKnobRestorePending{"zeus_knob_restore_pending",
+    MetricType::kGauge, "", "Knobs that could not be put back yet."};
+inline constexpr MetricDescription kForeignChanges{"zeus_knob_foreign_changes_total",
+    MetricType::kCounter, "device", "How often another program turned a knob that is lent."};
+inline constexpr MetricDescription kJobEnergy{"zeus_job_energy_joules_total", MetricType::kCounter,
+    "job, user, uuid", "Energy of a device that belongs to a registered job."};
+inline constexpr MetricDescription kSharedIdleEnergy{"zeus_shared_idle_joules_total",
+    MetricType::kCounter, "uuid", "Energy drawn without work while several jobs had the device."};
+
 // Metrics with the names of the reference implementation, so that its dashboards keep working. Its
 // histogram and its counter share a name up to "_total", which this format tells apart and
 // OpenMetrics would not.
@@ -136,6 +170,21 @@ inline constexpr std::array kAll = {
     &kGovernorChanges,
     &kGovernorRequests,
     &kGovernorSaved,
+    &kDaemonRequests,
+    &kDaemonRequestDuration,
+    &kDaemonConnections,
+    &kDaemonDenied,
+    &kDaemonStreams,
+    &kDaemonStreamDropped,
+    &kDaemonAuditLost,
+    &kDeviceStuck,
+    &kLeases,
+    &kLeasesEnded,
+    &kKnobWatts,
+    &kKnobRestorePending,
+    &kForeignChanges,
+    &kJobEnergy,
+    &kSharedIdleEnergy,
     &kReferenceGpuHistogram,
     &kReferenceCpuHistogram,
     &kReferenceDramHistogram,

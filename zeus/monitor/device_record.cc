@@ -116,6 +116,23 @@ void DeviceRecord::Take(TimePoint now, Visit visit) {
   if (visit.telemetry) TakeTelemetry(now, *std::move(visit.telemetry));
 }
 
+void DeviceRecord::TakeFollowed(TimedReading followed) {
+  Visit& visit = followed.reading;
+  if (!(followed.time >= taken_at_)) return;  // Not a number, or out of order.
+  // A power reading says nothing about the time of readings that were lost; a counter went on.
+  if (followed.after_gap && mode_ == Mode::kPower && known()) {
+    track_.ObserveFailure(taken_at_);
+    track_.ObserveFailure(followed.time);
+  }
+  taken_at_ = followed.time;
+  // A recorder that knows that there is no counter asks for the power alone.
+  if (!visit.energy && mode_ != Mode::kPower) visit.energy = Missing<EnergyReading>("read energy");
+  const bool power_needed = visit.energy && !visit.energy->ok();
+  if (!visit.power && (mode_ == Mode::kPower || power_needed))
+    visit.power = Missing<Watts>("read power");
+  Take(followed.time, std::move(visit));
+}
+
 void DeviceRecord::TakeEnergy(TimePoint now, const Visit& visit) {
   std::optional<Watts> power;
   if (visit.power && visit.power->ok()) power = visit.power->value();

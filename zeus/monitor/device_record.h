@@ -5,6 +5,7 @@
 #include <string>
 
 #include "zeus/base/clock.h"
+#include "zeus/device/reading_feed.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/sensor_track.h"
@@ -38,21 +39,21 @@ class DeviceRecord {
  public:
   DeviceRecord(const MonitoredDevice& device, TimePoint begin, const EdgeLog& edges);
 
-  // The result of reading the hardware once.
-  struct Visit {
-    std::optional<Result<EnergyReading>> energy;
-    std::optional<Result<Watts>> power;
-    std::optional<GpuReading> telemetry;
-  };
+  using Visit = DeviceReading;
   // Calls the driver. Safe to call while others read this record.
   Visit Read(bool telemetry) const;
   void Take(TimePoint now, Visit visit);
+  // Takes a reading of another recorder, which may have learned other things about the device than
+  // this record, and may be wrong in any way.
+  void TakeFollowed(TimedReading followed);
 
   bool DueForTelemetry(TimePoint now, Seconds interval) const;
   // When the hardware should be visited again, and from when on that is of use.
   TimePoint next_visit() const { return next_visit_.latest; }
   bool MayBeVisited(TimePoint now) const { return now >= next_visit_.earliest; }
   void ScheduleNext(TimePoint now, Seconds longest);
+  // For a device that another recorder visits: there is nothing to be early for.
+  void ScheduleAt(TimePoint time) { next_visit_ = {.earliest = time, .latest = time}; }
 
   const std::string& name() const { return device_.meter->name(); }
   bool in_total() const { return device_.in_total; }
@@ -104,6 +105,7 @@ class DeviceRecord {
   Joules shown_total_{0};
   std::optional<EnergyCurve::Point> origin_;
   std::optional<TimePoint> known_since_;
+  TimePoint taken_at_ = TimePoint::min();  // Time of the last reading of another recorder.
   std::optional<TimePoint> last_telemetry_;
   std::optional<GpuReading> telemetry_;
 

@@ -90,6 +90,8 @@ class EnergyMonitor::State {
   TimePoint Step();
   void AddListener(Listener listener);
   void ReadNow();
+  // Takes over what other processes have read of followed devices.
+  void CatchUp();
 
   // Guards everything below it; never held during a driver call or a call to a listener.
   mutable std::mutex mutex_;
@@ -98,6 +100,12 @@ class EnergyMonitor::State {
   EdgeLog edges_;
   std::vector<DeviceRecord> records_;
   Settlement settlement_;
+  // The readings that another process takes of a device.
+  struct Followed {
+    std::shared_ptr<ReadingFeed> feed;      // Null where this process reads the device.
+    std::optional<TimedReading> next = {};  // Taken out of the feed, but not recorded yet.
+  };
+  std::vector<Followed> followed_;  // One per record. Only Step() takes readings out.
 
  private:
   using Open = std::unordered_map<std::string, std::shared_ptr<Window>, NameHash, std::equal_to<>>;
@@ -105,6 +113,10 @@ class EnergyMonitor::State {
   // Waits for the devices' work as the options ask for; whether there was anything to wait for.
   bool Synchronize() const;
   void VisitDevices(TimePoint now, bool all);
+  void Visit(DeviceRecord& record, TimePoint now);
+  // Takes the readings of the next stretch of time from all followed devices. Returns false when
+  // there are none.
+  bool FollowNextStretch(TimePoint now);
   void ShareWithOthers(TimePoint now);
   std::vector<Measurement> Settle();
   void SetOrigins();
@@ -130,6 +142,7 @@ class EnergyMonitor::State {
   LaneWeights own_weights_;  // Only Step() uses it.
   std::vector<LaneWeights::Edge> untold_;
   TimePoint others_known_until_{};
+  bool follows_any_ = false;  // Constant after construction.
 
   // One step at a time. Taken before mutex_; recursive because listeners may use the monitor.
   std::recursive_mutex step_mutex_;
@@ -140,6 +153,13 @@ namespace {
 // Beyond these, sums of weights and shares lose digits.
 constexpr double kLightest = 1e-6;
 constexpr double kHeaviest = 1e6;
+
+// Followed devices are looked at this often between the edges of windows: often enough to lose no
+// reading, and for other processes to see that this one is alive.
+constexpr Seconds kFollowInterval{0.5};
+
+// Windows are settled after so much time of followed readings, before curves forget their edges.
+constexpr Seconds kFollowedStretch{5};
 
 std::uint64_t LaneOfThisThread() {
   static std::atomic<std::uint64_t> threads = 0;
@@ -171,6 +191,7 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
   bool work_ended = wanted.at_begin == WindowEnd::kWorkEnded;
   if (wanted.synchronize && options_.synchronize) work_ended |= Synchronize();
   if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
+  CatchUp();
   const std::lock_guard lock(mutex_);
   const TimePoint now = clock_.Now();
   if (const auto open = open_.find(name); open != open_.end()) {
@@ -204,6 +225,7 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
 
 Result<Measurement> EnergyMonitor::State::End(std::string_view name, WindowEnd end) {
   bool work_ended = end == WindowEnd::kWorkEnded;
+  CatchUp();
   std::unique_lock lock(mutex_);
   auto open = open_.find(name);
   if (open == open_.end()) return NotOpen(name);
@@ -212,6 +234,7 @@ Result<Measurement> EnergyMonitor::State::End(std::string_view name, WindowEnd e
     lock.unlock();
     if (window->synchronize && options_.synchronize) work_ended |= Synchronize();
     if (window->read_at_edges) ReadNow();
+    CatchUp();
     lock.lock();
     open = open_.find(name);
     if (open == open_.end() || open->second != window)
@@ -342,7 +365,11 @@ EnergyMonitor::State::State(Clock& clock, const std::vector<MonitoredDevice>& de
       origin_known_(devices.size(), false) {
   const TimePoint now = clock.Now();
   records_.reserve(devices.size());
-  for (const MonitoredDevice& device : devices) records_.emplace_back(device, now, edges_);
+  for (const MonitoredDevice& device : devices) {
+    records_.emplace_back(device, now, edges_);
+    followed_.push_back({.feed = device.meter->Follow()});
+    follows_any_ |= followed_.back().feed != nullptr;
+  }
   Step();
 }
 
@@ -370,16 +397,58 @@ void EnergyMonitor::State::AddListener(Listener listener) {
 }
 
 void EnergyMonitor::State::VisitDevices(TimePoint now, bool all) {
-  for (DeviceRecord& record : records_) {
-    if (!all && !record.MayBeVisited(now)) continue;
-    DeviceRecord::Visit visit =
-        record.Read(record.DueForTelemetry(now, options_.telemetry_interval));
-    // The value belongs to the time after the call: a slow driver answers with what it has then.
-    const TimePoint read_at = clock_.Now();
-    const std::lock_guard lock(mutex_);
-    record.Take(read_at, std::move(visit));
-    record.ScheduleNext(read_at, options_.longest_interval);
+  for (std::size_t device = 0; device < records_.size(); ++device) {
+    if (followed_[device].feed != nullptr) continue;
+    DeviceRecord& record = records_[device];
+    if (all || record.MayBeVisited(now)) Visit(record, now);
   }
+}
+
+void EnergyMonitor::State::Visit(DeviceRecord& record, TimePoint now) {
+  DeviceRecord::Visit visit = record.Read(record.DueForTelemetry(now, options_.telemetry_interval));
+  // The value belongs to the time after the call: a slow driver answers with what it has then.
+  const TimePoint read_at = clock_.Now();
+  if (options_.recorded) options_.recorded(record.name(), read_at, visit);
+  const std::lock_guard lock(mutex_);
+  record.Take(read_at, std::move(visit));
+  record.ScheduleNext(read_at, options_.longest_interval);
+}
+
+bool EnergyMonitor::State::FollowNextStretch(TimePoint now) {
+  std::optional<TimePoint> begin;
+  for (Followed& device : followed_) {
+    if (device.feed != nullptr && !device.next) device.next = device.feed->Next(now);
+    if (device.next) begin = std::min(begin.value_or(device.next->time), device.next->time);
+  }
+  for (std::size_t i = 0; i < followed_.size(); ++i) {
+    Followed& device = followed_[i];
+    // A recorder settles before it learns more about the state of a GPU, and so flags of windows
+    // are the same here.
+    const auto in_stretch = [&](const TimedReading& reading) {
+      return reading.time <= *begin ||
+             (reading.time <= *begin + kFollowedStretch && !reading.reading.telemetry);
+    };
+    while (begin && device.next && in_stretch(*device.next)) {
+      {
+        const std::lock_guard lock(mutex_);
+        records_[i].TakeFollowed(*std::move(device.next));
+      }
+      device.next = device.feed->Next(now);
+    }
+    const std::lock_guard lock(mutex_);
+    if (device.feed != nullptr) records_[i].ScheduleAt(now + kFollowInterval);
+  }
+  return begin.has_value();
+}
+
+void EnergyMonitor::State::CatchUp() {
+  if (!follows_any_) return;
+  const std::lock_guard step(step_mutex_);
+  const TimePoint now = clock_.Now();
+  const bool news = std::ranges::any_of(followed_, [now](const Followed& device) {
+    return device.feed != nullptr && device.feed->HasNext(now);
+  });
+  if (news) Step();
 }
 
 void EnergyMonitor::State::ReadNow() {
@@ -461,8 +530,13 @@ TimePoint EnergyMonitor::State::Step() {
     wall_ = clock_.WallNow();
   }
   VisitDevices(now, false);
+  std::vector<Measurement> finished;
+  const auto settle = [&] {
+    for (Measurement& result : Settle()) finished.push_back(std::move(result));
+  };
+  while (follows_any_ && FollowNextStretch(now)) settle();
   ShareWithOthers(now);
-  const std::vector<Measurement> finished = Settle();
+  settle();
   std::vector<Listener> listeners;
   TimePoint next = now + options_.longest_interval * 4;
   {
@@ -487,11 +561,15 @@ Result<Measurement> EnergyMonitor::EndWindow(std::string_view name, WindowEnd en
   return state_->End(name, end);
 }
 Result<Measurement> EnergyMonitor::PeekWindow(std::string_view name) const {
+  state_->CatchUp();
   return state_->Peek(name);
 }
 Status EnergyMonitor::CancelWindow(std::string_view name) { return state_->Cancel(name); }
 void EnergyMonitor::CancelAllWindows() { state_->CancelAll(); }
-Result<Measurement> EnergyMonitor::RefinedResult(WindowId id) { return state_->Refined(id); }
+Result<Measurement> EnergyMonitor::RefinedResult(WindowId id) {
+  state_->CatchUp();
+  return state_->Refined(id);
+}
 void EnergyMonitor::OnRefined(Listener listener) { state_->AddListener(std::move(listener)); }
 TimePoint EnergyMonitor::Step() { return state_->Step(); }
 
@@ -511,16 +589,22 @@ const std::string& EnergyMonitor::device_name(std::size_t device) const {
   return state_->records_[device].name();
 }
 
+bool EnergyMonitor::follows(std::size_t device) const {
+  return state_->followed_[device].feed != nullptr;
+}
+
 bool EnergyMonitor::device_in_total(std::size_t device) const {
   return state_->records_[device].in_total();
 }
 
 EnergyMonitor::Present EnergyMonitor::Now(std::size_t device) const {
+  state_->CatchUp();
   const std::lock_guard lock(state_->mutex_);
   return state_->records_[device].Now(clock_.Now());
 }
 
 EnergyMonitor::Ledger EnergyMonitor::Accounts(std::size_t device) const {
+  state_->CatchUp();
   const std::lock_guard lock(state_->mutex_);
   const AttributionLedger ledger = state_->LedgerNow(device);
   return {
@@ -529,11 +613,13 @@ EnergyMonitor::Ledger EnergyMonitor::Accounts(std::size_t device) const {
 
 Result<EnergyEstimate> EnergyMonitor::EnergyBetween(std::size_t device, TimePoint begin,
                                                     TimePoint end) const {
+  state_->CatchUp();
   const std::lock_guard lock(state_->mutex_);
   return state_->records_[device].Between(begin, end);
 }
 
 TimePoint EnergyMonitor::SettledUntil(std::size_t device) const {
+  state_->CatchUp();
   const std::lock_guard lock(state_->mutex_);
   const TimePoint until = state_->records_[device].settled_until();
   return std::isinf(until.time_since_epoch().count()) ? TimePoint::min() : until;
@@ -546,6 +632,7 @@ std::size_t EnergyMonitor::edges_after_work() const {
 
 std::vector<Timeline::Sample> EnergyMonitor::History(std::size_t device, Quantity quantity,
                                                      TimePoint begin, TimePoint end) const {
+  state_->CatchUp();
   const std::lock_guard lock(state_->mutex_);
   return state_->records_[device].Line(quantity).Between(begin, end);
 }

@@ -13,6 +13,7 @@
 #include "zeus/base/result.h"
 #include "zeus/device/energy_meter.h"
 #include "zeus/device/gpu.h"
+#include "zeus/device/reading_feed.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/sensor_profile.h"
 #include "zeus/monitor/sharing/activity_board.h"
@@ -64,7 +65,9 @@ struct WindowOptions {
 // Measures the energy of named windows: nested, overlapping, from any thread.
 //
 // The hot path takes a time stamp and a lock; the hardware is read by Step(), which the thread of a
-// NodeMonitor or a test calls. Step() keeps for every device a curve of cumulative energy
+// NodeMonitor or a test calls. Devices that another process reads (EnergyMeter::Follow()) are never
+// read here: the edges of windows and Step() take over what that process has read meanwhile, so
+// that windows on them need no thread. Step() keeps for every device a curve of cumulative energy
 // over time, so energies of windows that partition a period add up to the energy of the period.
 //
 // A window's result comes twice: at once from EndWindow(), as well as is known then, and refined
@@ -80,6 +83,9 @@ class EnergyMonitor {
     Seconds longest_interval{0.05};
     // Temperature, clocks, utilisation and limits of GPUs.
     Seconds telemetry_interval{1.0};
+    // Called with every reading that Step() takes of a device, by the name of the device, before it
+    // is recorded; on the thread that calls Step(), and for the first time by the constructor.
+    std::function<void(const std::string& device, TimePoint, const DeviceReading&)> recorded{};
     // Board through which processes share energy; null when this process measures alone. It belongs
     // to this monitor only.
     std::unique_ptr<ActivityBoard> board{};
@@ -114,11 +120,12 @@ class EnergyMonitor {
   // The final result of a window that was ended. kUnavailable until the sensor has shown what
   // happened at its end; kNotFound when the id is unknown or its result was given or dropped.
   Result<Measurement> RefinedResult(WindowId id);
-  // Steps, or waits for the recorder thread, until the result is final or `timeout` has passed;
-  // then the best there is (stage kImmediate).
+  // Waits, and steps where no recorder thread does, until the sensors have shown the end of the
+  // window or `timeout` has passed; then returns the best there is (stage kImmediate).
   Result<Measurement> Refine(WindowId id, Seconds timeout = Seconds(2));
 
-  // Called with each refined result, on the thread that calls Step().
+  // Called with each refined result, on the thread that calls Step() or, where devices are
+  // followed, begins or ends a window.
   using Listener = std::function<void(const Measurement&)>;
   void OnRefined(Listener listener);
 
@@ -129,6 +136,8 @@ class EnergyMonitor {
   // Access to the recording. `device` counts the devices given at construction.
   std::size_t device_count() const;
   const std::string& device_name(std::size_t device) const;
+  // Whether another process reads the device.
+  bool follows(std::size_t device) const;
   bool device_in_total(std::size_t device) const;  // As in DeviceMeasurement.
 
   // The present state of a device, from the recording: no driver call.

@@ -77,11 +77,45 @@ std::unique_ptr<ActivityBoard> TryToShare(const std::vector<MonitoredDevice>& de
   return nullptr;
 }
 
+// A device that another process reads needs no thread here as long as no reading is missed for good
+// when the program does nothing for minutes: a counter goes on counting.
+bool NeedsThread(const EnergyMonitor& monitor) {
+  for (std::size_t device = 0; device < monitor.device_count(); ++device) {
+    if (!monitor.follows(device)) return true;
+    if (monitor.Now(device).source != EnergySource::kCounter) return true;
+  }
+  return false;
+}
+
+std::vector<Gpu*> GpusOf(const std::vector<MonitoredDevice>& devices) {
+  std::vector<Gpu*> gpus;
+  for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  return gpus;
+}
+
+// The longest time between two reads of a device that loses no energy.
+Seconds LongestPause(const std::vector<MonitoredDevice>& devices) {
+  Seconds longest = Seconds::max();
+  for (const MonitoredDevice& device : devices)
+    longest = std::min(longest, device.meter->LongestReadInterval().value_or(longest));
+  return longest;
+}
+
+// The pause as the options ask for it, but none that loses energy.
+std::function<Seconds()> SafePause(std::function<Seconds()> pause,
+                                   const std::vector<MonitoredDevice>& devices) {
+  if (!pause) return nullptr;
+  return [pause = std::move(pause), longest = LongestPause(devices)] {
+    return std::min(pause(), longest);
+  };
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeMonitor>> NodeMonitor::OpenThisMachine(Clock& clock,
                                                                   NodeMonitorOptions options) {
-  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
+  ZEUS_TRY(Node node,
+           options.find_devices ? options.find_devices(clock) : Discover(RealSurroundings(clock)));
   return Open(clock, std::move(node), std::move(options));
 }
 
@@ -115,29 +149,43 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
     devices.push_back(
         {.meter = rail.get(), .sensor = PriorRailProfile(), .in_total = total && !others});
   }
-  std::vector<Gpu*> gpus;
-  for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  std::vector<Gpu*> gpus = GpusOf(devices);
   calibrated.resize(devices.size(), false);  // Only GPUs, which come first, can be.
   auto board = options.share ? TryToShare(devices, clock) : nullptr;
+  const bool shares = board != nullptr;
+  auto shortest_pause = SafePause(std::move(options.shortest_pause), devices);
   auto monitor = std::make_unique<EnergyMonitor>(
       clock, std::move(devices),
       EnergyMonitor::Options{.synchronize = std::move(options.synchronize),
                              .telemetry_interval = options.telemetry_interval,
+                             .recorded = std::move(options.recorded),
                              .board = std::move(board)});
-  return std::unique_ptr<NodeMonitor>(new NodeMonitor(
-      std::move(node), std::move(gpus), std::move(calibrated), std::move(monitor), options.thread));
+  const bool thread = options.thread && (shares || NeedsThread(*monitor));
+  std::unique_ptr<NodeMonitor> recorder(
+      new NodeMonitor(std::move(node), std::move(gpus), std::move(calibrated), std::move(monitor)));
+  if (thread) recorder->StartThread(std::move(shortest_pause));
+  return recorder;
 }
 
 NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,
-                         std::unique_ptr<EnergyMonitor> monitor, bool thread)
+                         std::unique_ptr<EnergyMonitor> monitor)
     : node_(std::move(node)),
       gpus_(std::move(gpus)),
       calibrated_(std::move(calibrated)),
-      monitor_(std::move(monitor)) {
-  if (thread)
-    ticker_ = std::make_unique<Ticker>("zeus-recorder", [this] { return monitor_->Step(); });
-}
+      monitor_(std::move(monitor)) {}
 
 NodeMonitor::~NodeMonitor() = default;
+
+void NodeMonitor::StartThread(std::function<Seconds()> shortest_pause) {
+  ticker_ =
+      std::make_unique<Ticker>("zeus-recorder", [this, shortest_pause = std::move(shortest_pause)] {
+        const TimePoint next = monitor_->Step();
+        return shortest_pause ? std::max(next, monitor_->clock().Now() + shortest_pause()) : next;
+      });
+}
+
+void NodeMonitor::Wake() {
+  if (ticker_) ticker_->Wake();
+}
 
 }  // namespace zeus

@@ -19,14 +19,24 @@ namespace zeus {
 struct NodeMonitorOptions {
   // By number: 2 is "gpu:2", whatever else is lost. All when not set. kNotFound names a wrong one.
   std::optional<std::vector<unsigned>> gpus{};
-  bool cpus = true;    // CPU packages and their memory.
-  bool rails = true;   // Power rails of the board.
-  bool thread = true;  // Start a recorder thread.
+  bool cpus = true;   // CPU packages and their memory.
+  bool rails = true;  // Power rails of the board.
+  // Start a recorder thread where one is needed: not for devices with an energy counter that
+  // another process reads, unless the energy is shared with other processes.
+  bool thread = true;
+  // The recorder thread asks before each pause how long it shall last at least, to rest while
+  // nobody wants readings; counters that would wrap are read in time. Wake() makes it ask again. By
+  // default the devices are read as often as their sensors show something.
+  std::function<Seconds()> shortest_pause{};
   // Split energy with other processes of this user that measure the same devices.
   bool share = true;
   // Temperature, clocks, utilisation, limits and average power of GPUs.
   Seconds telemetry_interval{1.0};
   std::function<void()> synchronize{};
+  // See EnergyMonitor::Options.
+  std::function<void(const std::string& device, TimePoint, const DeviceReading&)> recorded{};
+  // Finds the devices for OpenThisMachine(); Discover() where it is not set.
+  std::function<Result<Node>(Clock&)> find_devices{};
   // Returns the calibration of a GPU, which replaces the prior, or nullopt. By default it is what
   // `zeus calibrate` kept for this user or this machine; see also IgnoreCalibrations().
   std::function<std::optional<SensorProfile>(const GpuIdentity&)> calibration{};
@@ -50,6 +60,9 @@ class NodeMonitor {
                                                    NodeMonitorOptions options = {});
   ~NodeMonitor();
 
+  // Makes the recorder thread, where there is one, look at the devices now.
+  void Wake();
+
   EnergyMonitor& monitor() { return *monitor_; }
   const Node& node() const { return node_; }
   // The GPU behind a device of the monitor; null where it is none.
@@ -59,7 +72,8 @@ class NodeMonitor {
 
  private:
   NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,
-              std::unique_ptr<EnergyMonitor> monitor, bool thread);
+              std::unique_ptr<EnergyMonitor> monitor);
+  void StartThread(std::function<Seconds()> shortest_pause);
 
   Node node_;
   std::vector<Gpu*> gpus_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/node.h"
 
 namespace zeus {
@@ -44,7 +45,7 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(Clock& clock, con
   const KnobKind kind = wanted.kind;
   Surroundings surroundings = RealSurroundings(clock);
   surroundings.answer_within = wanted.driver_timeout;
-  ZEUS_TRY(Node node, Discover(surroundings));
+  ZEUS_TRY(Node node, client::OpenNode(surroundings));
   ZEUS_RETURN_IF_ERROR(CheckAnswered(node, wanted));
   ZEUS_RETURN_IF_ERROR(CheckPresent(node, kind));
   NodeMonitorOptions choice;

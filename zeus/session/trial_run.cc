@@ -25,7 +25,8 @@ constexpr Seconds kPollPeriod = 20ms;  // For files, and for answers of the serv
 constexpr Seconds kIdlePollPeriod = 10s;
 // How long a run that has ended waits for its last reports to be answered.
 constexpr Seconds kLastReportsTimeout = 60s;
-constexpr Seconds kFlushTimeoutOnSignal = 1s;
+// The wait before a server is called silent, and the only one after a signal.
+constexpr Seconds kFirstFlushTimeout = 1s;
 constexpr Seconds kShortestLoggedLump = 1s;  // Shorter lumps are not worth a warning.
 constexpr Seconds kGroupGrace = 2s;          // For processes that outlive the command.
 constexpr int kSignalExitCode = 128;
@@ -489,8 +490,8 @@ bool TrialRun::ServiceHangs() {
 
 bool TrialRun::FlushReports(ChildOutcome& outcome) {
   if (held_) reporter_->Push(*held_);
-  if (outcome.interrupted) return reporter_->Flush(kFlushTimeoutOnSignal);
-  if (reporter_->Flush(kFlushTimeoutOnSignal)) return true;
+  if (outcome.interrupted) return reporter_->Flush(kFirstFlushTimeout);
+  if (reporter_->Flush(kFirstFlushTimeout)) return true;
   // Reports that a hanging server does not take now are kept and sent later.
   if (ServiceHangs() || parts_.service.offline()) return false;
   parts_.listener.OnOutput();

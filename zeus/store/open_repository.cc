@@ -6,6 +6,7 @@
 
 #include "zeus/base/text.h"
 #include "zeus/store/postgres_connection.h"
+#include "zeus/store/pq_api.h"
 #include "zeus/store/sql_database.h"
 #include "zeus/store/sql_repositories.h"
 #include "zeus/store/sqlite_connection.h"
@@ -90,7 +91,8 @@ Result<std::shared_ptr<SqlDatabase>> OpenSqlite(const std::filesystem::path& fil
 
 Result<std::shared_ptr<SqlDatabase>> OpenPostgres(const std::string& url,
                                                   const RepositoryOptions& options) {
-  const auto open = [url] { return PostgresConnection::Open(url); };
+  ZEUS_TRY(const PqApi pq, LoadPq());
+  const auto open = [pq, url] { return PostgresConnection::Open(pq, url); };
   SqlDatabase::Connections connections;
   connections.most_writers = options.most_postgres_writers;
   ZEUS_TRY(connections.writers, Writers(open, connections.most_writers));

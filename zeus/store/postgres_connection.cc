@@ -1,7 +1,6 @@
 #include "zeus/store/postgres_connection.h"
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 
 #include <algorithm>
 #include <array>
@@ -96,12 +95,12 @@ Error ConnectFailure(std::string_view message, const std::string& server) {
 }
 
 // Returns kInvalidArgument when libpq would mistake a part of the password for a host and print it.
-Status CheckPostgresUrl(const std::string& url) {
+Status CheckPostgresUrl(const PqApi& pq, const std::string& url) {
   const std::size_t start = url.find("://") + 3;
   const std::string authority = url.substr(start, url.find_first_of("/?", start) - start);
   // The message must not quote the URL: the part that libpq misreads may be the password.
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
-      PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
+      pq.parse_url(url.c_str(), nullptr), pq.free_parsed_url);
   if (parsed && std::ranges::count(authority, '@') <= 1) return Ok();
   return Error{ErrorCode::kInvalidArgument,
                "the postgresql:// URL cannot be read: it is "
@@ -128,11 +127,11 @@ constexpr Oid kInt8 = 20;
 constexpr Oid kInt4 = 23;
 constexpr Oid kFloat8 = 701;
 
-Result<SqlValue> Field(const PGresult* result, int row, int column) {
-  if (PQgetisnull(result, row, column) != 0) return SqlValue();
-  const std::string_view text(PQgetvalue(result, row, column),
-                              static_cast<std::size_t>(PQgetlength(result, row, column)));
-  const Oid type = PQftype(result, column);
+Result<SqlValue> Field(const PqApi& pq, const PGresult* result, int row, int column) {
+  if (pq.is_null(result, row, column) != 0) return SqlValue();
+  const std::string_view text(pq.value(result, row, column),
+                              static_cast<std::size_t>(pq.length(result, row, column)));
+  const Oid type = pq.column_type(result, column);
   if (type == kInt8 || type == kInt4) {
     ZEUS_TRY(const std::int64_t number, ParseInteger(text));
     return SqlValue(number);
@@ -144,21 +143,21 @@ Result<SqlValue> Field(const PGresult* result, int row, int column) {
   return SqlValue(std::string(text));
 }
 
-std::int64_t ChangedBy(const PGresult* result) {
-  const std::string_view changed = PQcmdTuples(const_cast<PGresult*>(result));
+std::int64_t ChangedBy(const PqApi& pq, const PGresult* result) {
+  const std::string_view changed = pq.command_tuples(const_cast<PGresult*>(result));
   return changed.empty() ? 0 : ParseInteger(changed).value();
 }
 
-Result<SqlAnswer> AnswerOf(const PGresult* result) {
+Result<SqlAnswer> AnswerOf(const PqApi& pq, const PGresult* result) {
   SqlAnswer answer;
-  if (PQresultStatus(result) == PGRES_COMMAND_OK) {
-    answer.changed = ChangedBy(result);
+  if (pq.result_status(result) == PGRES_COMMAND_OK) {
+    answer.changed = ChangedBy(pq, result);
     return answer;
   }
-  for (int row = 0; row < PQntuples(result); ++row) {
+  for (int row = 0; row < pq.rows(result); ++row) {
     SqlRow& values = answer.rows.emplace_back();
-    for (int column = 0; column < PQnfields(result); ++column) {
-      ZEUS_TRY(SqlValue value, Field(result, row, column));
+    for (int column = 0; column < pq.columns(result); ++column) {
+      ZEUS_TRY(SqlValue value, Field(pq, result, row, column));
       values.push_back(std::move(value));
     }
   }
@@ -185,21 +184,20 @@ struct Parameters {
 
 }  // namespace
 
-void PostgresConnection::Clear::operator()(pg_result* result) const { PQclear(result); }
+PostgresConnection::~PostgresConnection() { pq_.finish(connection_); }
 
-PostgresConnection::~PostgresConnection() { PQfinish(connection_); }
-
-Result<std::unique_ptr<SqlConnection>> PostgresConnection::Open(const std::string& url) {
-  ZEUS_RETURN_IF_ERROR(CheckPostgresUrl(url));
-  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(url));
+Result<std::unique_ptr<SqlConnection>> PostgresConnection::Open(const PqApi& pq,
+                                                                const std::string& url) {
+  ZEUS_RETURN_IF_ERROR(CheckPostgresUrl(pq, url));
+  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(pq, url));
   ZEUS_RETURN_IF_ERROR(connection->Connect());
   return std::unique_ptr<SqlConnection>(std::move(connection));
 }
 
-bool PostgresConnection::connected() const { return PQstatus(connection_) == CONNECTION_OK; }
+bool PostgresConnection::connected() const { return pq_.status(connection_) == CONNECTION_OK; }
 
 Status PostgresConnection::Connect() {
-  PQfinish(connection_);
+  pq_.finish(connection_);
   statements_.clear();
   sent_.clear();
   in_transaction_ = false;
@@ -210,29 +208,29 @@ Status PostgresConnection::Connect() {
                                                         "dbname",           nullptr};
   const std::array<const char*, kDefaults + 2> values = {"10",   "30000",      "zeus",
                                                          "UTF8", url_.c_str(), nullptr};
-  connection_ = PQconnectdbParams(names.data(), values.data(), 1);
-  const char* host = PQhost(connection_);
-  const char* database = PQdb(connection_);
+  connection_ = pq_.connect(names.data(), values.data(), 1);
+  const char* host = pq_.host(connection_);
+  const char* database = pq_.database(connection_);
   name_ = fmt::format("PostgreSQL database {} at {}", Quote(database ? database : ""),
                       host != nullptr && *host != '\0' ? Printable(host) : "localhost");
   if (!connected()) {
     trouble_ = SqlTrouble::kOther;
-    return ConnectFailure(PQerrorMessage(connection_), name_);
+    return ConnectFailure(pq_.error_message(connection_), name_);
   }
-  ZEUS_RETURN_IF_ERROR(Checked(PQexec(connection_, kSession)));
+  ZEUS_RETURN_IF_ERROR(Checked(pq_.execute(connection_, kSession)));
   return Ok();
 }
 
 // Owns the result from here on. For an error, sets trouble_ as well.
-Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result) {
-  Answer answer(result);
-  const ExecStatusType status = PQresultStatus(result);
+Result<PostgresConnection::Answer> PostgresConnection::Checked(PGresult* result) {
+  Answer answer(result, pq_.clear);
+  const ExecStatusType status = pq_.result_status(result);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return answer;
-  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const char* state = pq_.result_error_field(result, PG_DIAG_SQLSTATE);
+  const char* message = pq_.result_error_field(result, PG_DIAG_MESSAGE_PRIMARY);
   const bool lost = !connected() || state == nullptr;
-  auto failure = ClassifyFailure(lost ? "08006" : state,
-                                 message != nullptr ? message : PQerrorMessage(connection_), name_);
+  auto failure = ClassifyFailure(
+      lost ? "08006" : state, message != nullptr ? message : pq_.error_message(connection_), name_);
   trouble_ = failure.trouble;
   return std::move(failure.error);
 }
@@ -242,7 +240,7 @@ Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result
 Result<std::string> PostgresConnection::Prepared(const std::string& sql) {
   if (const auto found = statements_.find(sql); found != statements_.end()) return found->second;
   std::string name = fmt::format("zeus{}", ++names_);
-  ZEUS_RETURN_IF_ERROR(Checked(PQprepare(connection_, name.c_str(), sql.c_str(), 0, nullptr)));
+  ZEUS_RETURN_IF_ERROR(Checked(pq_.prepare(connection_, name.c_str(), sql.c_str(), 0, nullptr)));
   statements_.emplace(sql, name);
   return name;
 }
@@ -252,9 +250,9 @@ Result<SqlAnswer> PostgresConnection::RunAlone(const std::string& sql,
   ZEUS_TRY(const std::string name, Prepared(sql));
   const Parameters parameters(values);
   ZEUS_TRY(const Answer answer,
-           Checked(PQexecPrepared(connection_, name.c_str(), static_cast<int>(values.size()),
-                                  parameters.pointers.data(), nullptr, nullptr, 0)));
-  return AnswerOf(answer.get());
+           Checked(pq_.execute_prepared(connection_, name.c_str(), static_cast<int>(values.size()),
+                                        parameters.pointers.data(), nullptr, nullptr, 0)));
+  return AnswerOf(pq_, answer.get());
 }
 
 Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
@@ -262,7 +260,7 @@ Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
   if (in_transaction_) {
     ZEUS_RETURN_IF_ERROR(Send({.sql = sql}, values));
     ZEUS_TRY(const Answer answer, Receive());
-    return AnswerOf(answer.get());
+    return AnswerOf(pq_, answer.get());
   }
   if (connected()) {
     auto answer = RunAlone(sql, values);
@@ -276,40 +274,40 @@ Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
 
 Status PostgresConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
   ZEUS_RETURN_IF_ERROR(Send({Sent::Kind::kOneRow, sql}, values));
-  PQflush(connection_);  // The server works on the statement while we go on.
+  pq_.flush(connection_);  // The server works on the statement while we go on.
   return Ok();
 }
 
 Status PostgresConnection::Send(Sent sent, std::span<const SqlValue> values) {
   if (!statements_.contains(sent.sql)) {
     const std::string name = fmt::format("zeus{}", ++names_);
-    if (PQsendPrepare(connection_, name.c_str(), sent.sql.c_str(), 0, nullptr) == 0)
+    if (pq_.send_prepare(connection_, name.c_str(), sent.sql.c_str(), 0, nullptr) == 0)
       return Checked(nullptr).error();
     statements_.emplace(sent.sql, name);
     sent_.push_back({Sent::Kind::kPreparation, sent.sql});
   }
   const Parameters parameters(values);
-  if (PQsendQueryPrepared(connection_, statements_.at(sent.sql).c_str(),
-                          static_cast<int>(values.size()), parameters.pointers.data(), nullptr,
-                          nullptr, 0) == 0)
+  if (pq_.send_query_prepared(connection_, statements_.at(sent.sql).c_str(),
+                              static_cast<int>(values.size()), parameters.pointers.data(), nullptr,
+                              nullptr, 0) == 0)
     return Checked(nullptr).error();
   sent_.push_back(std::move(sent));
   return Ok();
 }
 
 Status PostgresConnection::SendCommand(const char* sql) {
-  if (PQsendQueryParams(connection_, sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 0)
+  if (pq_.send_query_params(connection_, sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 0)
     return Checked(nullptr).error();
   sent_.push_back({});
   return Ok();
 }
 
 Result<PostgresConnection::Answer> PostgresConnection::CheckedFor(const Sent& sent,
-                                                                  pg_result* result) {
+                                                                  PGresult* result) {
   auto answer = Checked(result);
   if (!answer.ok() && sent.kind == Sent::Kind::kPreparation) statements_.erase(sent.sql);
   if (!answer.ok() || sent.kind != Sent::Kind::kOneRow) return answer;
-  const std::int64_t changed = ChangedBy(answer.value().get());
+  const std::int64_t changed = ChangedBy(pq_, answer.value().get());
   if (changed == 1) return answer;
   trouble_ = SqlTrouble::kOther;
   return NotOneRow(changed);
@@ -317,17 +315,17 @@ Result<PostgresConnection::Answer> PostgresConnection::CheckedFor(const Sent& se
 
 Result<PostgresConnection::Answer> PostgresConnection::Receive() {
   const std::vector<Sent> sent = std::exchange(sent_, {});
-  if (PQpipelineSync(connection_) == 0) return Checked(nullptr).error();
-  Result<Answer> answer = Answer();
+  if (pq_.pipeline_sync(connection_) == 0) return Checked(nullptr).error();
+  Result<Answer> answer = Answer(nullptr, pq_.clear);
   SqlTrouble trouble = SqlTrouble::kNone;
   for (const Sent& one : sent) {
-    auto next = CheckedFor(one, PQgetResult(connection_));
-    while (pg_result* more = connected() ? PQgetResult(connection_) : nullptr) PQclear(more);
+    auto next = CheckedFor(one, pq_.get_result(connection_));
+    while (PGresult* more = connected() ? pq_.get_result(connection_) : nullptr) pq_.clear(more);
     if (!answer.ok()) continue;  // The server skips the statements after an error.
     answer = std::move(next);
     trouble = trouble_;
   }
-  PQclear(PQgetResult(connection_));  // The result of the synchronisation.
+  pq_.clear(pq_.get_result(connection_));  // The result of the synchronisation.
   if (!answer.ok()) trouble_ = connected() ? trouble : SqlTrouble::kTransactionLost;
   return answer;
 }
@@ -336,7 +334,7 @@ Result<PostgresConnection::Answer> PostgresConnection::Receive() {
 // transaction.
 Status PostgresConnection::Begin() {
   if (!connected()) ZEUS_RETURN_IF_ERROR(Connect());
-  if (PQenterPipelineMode(connection_) == 0) return Checked(nullptr).error();
+  if (pq_.enter_pipeline_mode(connection_) == 0) return Checked(nullptr).error();
   in_transaction_ = true;
   return SendCommand("BEGIN");
 }
@@ -346,7 +344,7 @@ Status PostgresConnection::Commit() {
   auto answer = Receive();
   // The server answers COMMIT of a failed transaction with a rollback, and without an error.
   const bool taken_back =
-      answer.ok() && std::string_view(PQcmdStatus(answer.value().get())) != "COMMIT";
+      answer.ok() && std::string_view(pq_.command_status(answer.value().get())) != "COMMIT";
   if (answer.ok() && !taken_back) {
     EndTransaction();
     return Ok();
@@ -372,8 +370,9 @@ void PostgresConnection::Rollback() {
 void PostgresConnection::EndTransaction() {
   in_transaction_ = false;
   sent_.clear();
-  if (PQexitPipelineMode(connection_) == 0 || PQtransactionStatus(connection_) != PQTRANS_IDLE) {
-    PQfinish(connection_);
+  if (pq_.exit_pipeline_mode(connection_) == 0 ||
+      pq_.transaction_status(connection_) != PQTRANS_IDLE) {
+    pq_.finish(connection_);
     connection_ = nullptr;
   }
 }

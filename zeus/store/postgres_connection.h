@@ -6,10 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/store/pq_api.h"
 #include "zeus/store/sql_connection.h"
-
-struct pg_conn;
-struct pg_result;
 
 namespace zeus {
 
@@ -19,7 +17,7 @@ namespace zeus {
 class PostgresConnection final : public SqlConnection {
  public:
   // Returns kInvalidArgument when libpq does not understand the postgresql:// URL.
-  static Result<std::unique_ptr<SqlConnection>> Open(const std::string& url);
+  static Result<std::unique_ptr<SqlConnection>> Open(const PqApi& pq, const std::string& url);
 
   ~PostgresConnection() override;
   PostgresConnection(const PostgresConnection&) = delete;
@@ -35,12 +33,9 @@ class PostgresConnection final : public SqlConnection {
   void Rollback() override;
 
  private:
-  struct Clear {
-    void operator()(pg_result* result) const;
-  };
-  using Answer = std::unique_ptr<pg_result, Clear>;
+  using Answer = std::unique_ptr<PGresult, decltype(PqApi::clear)>;
 
-  explicit PostgresConnection(std::string url) : url_(std::move(url)) {}
+  PostgresConnection(const PqApi& pq, std::string url) : pq_(pq), url_(std::move(url)) {}
 
   // A statement that was sent and not answered yet.
   struct Sent {
@@ -51,8 +46,8 @@ class PostgresConnection final : public SqlConnection {
 
   Status Connect();
   bool connected() const;
-  Result<Answer> Checked(pg_result* result);
-  Result<Answer> CheckedFor(const Sent& sent, pg_result* result);
+  Result<Answer> Checked(PGresult* result);
+  Result<Answer> CheckedFor(const Sent& sent, PGresult* result);
   Result<std::string> Prepared(const std::string& sql);
   Result<SqlAnswer> RunAlone(const std::string& sql, std::span<const SqlValue> values);
 
@@ -62,9 +57,10 @@ class PostgresConnection final : public SqlConnection {
   Result<Answer> Receive();  // Returns the answer to the last statement, or the first error.
   void EndTransaction();
 
+  const PqApi pq_;
   const std::string url_;
   std::string name_;
-  pg_conn* connection_ = nullptr;
+  PGconn* connection_ = nullptr;
   std::unordered_map<std::string, std::string>
       statements_;  // Maps SQL to the statement's name on the server.
   int names_ = 0;   // The number of names given so far.

@@ -61,8 +61,8 @@ Result<Members> GpuMembers(const Wanted& wanted, NodeMonitor& monitor, JobKnob& 
     Gpu* const gpu = monitor.gpu(position);
     if (gpu == nullptr) continue;
     ZEUS_TRY(std::unique_ptr<DeviceKnob> knob,
-             gpu->EndsWithProcess() ? DeviceKnob::WithoutJournal(kind, *gpu, ceiling)
-                                    : DeviceKnob::Of(kind, *gpu, *job.journal, ceiling));
+             gpu->NeedsJournal() ? DeviceKnob::Of(kind, *gpu, *job.journal, ceiling)
+                                 : DeviceKnob::WithoutJournal(kind, *gpu, ceiling));
     members.push_back(std::move(knob));
     const GpuIdentity& identity = gpu->identity();
     job.devices.push_back(position);
@@ -77,7 +77,9 @@ Result<Members> GpuMembers(const Wanted& wanted, NodeMonitor& monitor, JobKnob& 
 Result<Members> CpuMembers(Ceiling ceiling, NodeMonitor& monitor, JobKnob& job) {
   Members members;
   for (const std::unique_ptr<CpuPackage>& cpu : monitor.node().cpus) {
-    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(*cpu, *job.journal, ceiling));
+    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, cpu->lender() == nullptr
+                                                   ? DeviceKnob::Of(*cpu, *job.journal, ceiling)
+                                                   : DeviceKnob::WithoutJournal(*cpu, ceiling));
     members.push_back(std::move(knob));
     job.turned.push_back({.name = cpu->name(), .model = cpu->identity().model, .uuid = ""});
   }
@@ -105,9 +107,9 @@ void RepairLeftovers(KnobJournal& journal, Clock& clock) {
 Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor, Ceiling asked) {
   JobKnob job;
   const Ceiling ceiling = KnobPolicyOfMachine().Allowed(asked);
-  const bool lasting = kind == KnobKind::kCpuPowerLimit ||
-                       std::ranges::any_of(monitor.node().gpus,
-                                           [](const auto& gpu) { return !gpu->EndsWithProcess(); });
+  const bool lasting =
+      kind == KnobKind::kCpuPowerLimit ||
+      std::ranges::any_of(monitor.node().gpus, [](const auto& gpu) { return gpu->NeedsJournal(); });
   if (lasting) {
     ZEUS_TRY(std::filesystem::path folder, KnobFolder());
     job.journal = std::make_unique<KnobJournal>(monitor.monitor().clock(), std::move(folder));

@@ -16,6 +16,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/process.h"
 #include "zeus/base/text.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/http/client.h"
 #include "zeus/http/url.h"
 #include "zeus/inference/benchmark/bench_report.h"
@@ -150,6 +151,7 @@ Result<LocalGpus> OpenBenchGpus(const LlmBenchOptions& options, const http::Url&
   NodeMonitorOptions wanted;
   wanted.cpus = false;
   wanted.rails = false;
+  wanted.find_devices = client::OpenThisNode;
   wanted.share = false;  // The whole energy of the GPUs is wanted.
   wanted.telemetry_interval = kTelemetryInterval;
   if (!options.gpus.empty()) {

@@ -16,6 +16,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/device/nvml/compute_processes.h"
 #include "zeus/export/prometheus.h"
@@ -157,8 +158,11 @@ gateway::ProxyLimits MakeLimits(const LlmGatewayOptions& options) {
 
 Result<std::unique_ptr<NodeMonitor>> OpenGpus(Clock& clock) {
   // Nothing is shared: the gateway divides all of the GPUs' energy itself.
-  return NodeMonitor::OpenThisMachine(
-      clock, {.cpus = false, .rails = false, .share = false, .telemetry_interval = Seconds(0.25)});
+  return NodeMonitor::OpenThisMachine(clock, {.cpus = false,
+                                              .rails = false,
+                                              .share = false,
+                                              .telemetry_interval = Seconds(0.25),
+                                              .find_devices = client::OpenThisNode});
 }
 
 // Returns the grams of energy that was used evenly between two moments.

@@ -16,6 +16,7 @@
 #include "zeus/base/process.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/export/sample.h"
 #include "zeus/metrics/metric.h"
@@ -33,6 +34,7 @@ Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions
   NodeMonitorOptions wanted;
   if (!options.gpus.empty()) wanted.gpus = options.gpus;
   wanted.cpus = !options.no_cpu;
+  wanted.find_devices = client::OpenThisNode;
   wanted.share = false;  // A mere observer must not be attributed a part of others' energy.
   ZEUS_TRY(auto monitor, NodeMonitor::OpenThisMachine(clock, std::move(wanted)));
   if (monitor->monitor().device_count() == 0)

@@ -336,6 +336,7 @@ const char* SettingTitle(KnobKind knob) {
       return "graphics clock (MHz)";
     case KnobKind::kCpuPowerLimit:
       return "power limit of each CPU (W)";
+    case KnobKind::kPersistence:  // It is no knob to profile.
     case KnobKind::kMemoryClock:
       return "memory clock (MHz)";
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/zeus/lists.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus::cli {
@@ -97,7 +98,7 @@ Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& op
   Surroundings surroundings = RealSurroundings(clock);
   surroundings.answer_within = options.driver_timeout;
   const TimePoint begin = clock.Now();
-  auto discovered = Discover(surroundings);
+  auto discovered = client::OpenNode(surroundings);
   // A driver that is slow is asked no more than measuring needs.
   const bool quick = clock.Now() - begin < kQuickDiscovery;
   Node node;

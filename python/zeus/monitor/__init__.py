@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from zeus.monitor.energy import DeviceEnergy, Measurement, Window, ZeusMonitor
 
+TYPE_CHECKING = False  # As in zeus/__init__.py.
 if TYPE_CHECKING:
+    from typing import Any
+
     from zeus.monitor.power import PowerDomain as PowerDomain
     from zeus.monitor.power import PowerMonitor as PowerMonitor
     from zeus.monitor.temperature import TemperatureMonitor as TemperatureMonitor

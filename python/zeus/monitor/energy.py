@@ -10,15 +10,19 @@ import sys
 import warnings
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Callable, Iterable, Literal, TypeVar, cast
 
 from zeus import _checks
 from zeus._core.monitor import DeviceEnergy, Measurement, Monitor
 from zeus.errors import ConflictError, InvalidArgumentError
 
+TYPE_CHECKING = False  # As in zeus/__init__.py.
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Literal, TypeVar
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
+
 __all__ = ["DeviceEnergy", "Measurement", "Window", "ZeusMonitor"]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 # The windows that are open in this thread or asyncio task, and their names.
 _entered: ContextVar[tuple[tuple[Window, str], ...]] = ContextVar("_entered", default=())
 
@@ -123,7 +127,8 @@ class Window:
 
         functools.update_wrapper(measured, function)
         measured.window = self
-        return cast(_Function, measured)
+        wrapped: _Function = measured
+        return wrapped
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/shared_library.h"
 #include "zeus/device/amd/sysfs_board.h"
 #include "zeus/device/privilege.h"
-#include "zeus/device/shared_library.h"
 
 namespace zeus::amd {
 

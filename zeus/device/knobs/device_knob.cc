@@ -46,7 +46,7 @@ Result<std::unique_ptr<DeviceKnob>> DeviceKnob::WithoutJournal(CpuPackage& cpu, 
 DeviceKnob::DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal,
                        Ceiling ceiling)
     : actuator_(std::move(actuator)),
-      journal_(journal),
+      journal_(actuator_->borrowed() ? nullptr : journal),
       name_(KnobName(actuator_->kind(), actuator_->device().name)),
       fork_generation_(WatchedForkGeneration()),
       ceiling_(ceiling) {}
@@ -145,7 +145,9 @@ Status DeviceKnob::Take(const Setting& first) {
 Status DeviceKnob::TurnTo(const Setting& setting) {
   const bool known = SameSetting(turned_->ours.back(), setting);
   if (!known) {
-    turned_->ours = {turned_->ours.back(), setting};
+    // One that failed before may be in force as well as the one before it.
+    std::erase_if(turned_->ours, [&](const Setting& ours) { return SameSetting(ours, setting); });
+    turned_->ours.push_back(setting);
     // Drivers do not report locked clocks, so a noted one could not be compared with the present
     // one.
     if (journal_ != nullptr && !IsClock(kind()))
@@ -159,7 +161,8 @@ Status DeviceKnob::TurnTo(const Setting& setting) {
 // Respects a setting that another program made meanwhile (nvidia-smi, a driver reload): Restore()
 // returns to it, and no higher setting is made from now on.
 Status DeviceKnob::AdoptWhatOthersSet() {
-  if (IsClock(kind())) return Ok();  // Drivers do not report locked clocks.
+  if (IsClock(kind())) return Ok();        // Drivers do not report locked clocks.
+  if (actuator_->borrowed()) return Ok();  // The lender decides whose setting holds.
   const auto present = actuator_->Read();
   if (!present.ok()) return present.error().While(name_);
   const std::optional<Setting>& setting = present.value().setting;

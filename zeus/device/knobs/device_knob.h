@@ -32,7 +32,7 @@ class DeviceKnob final : public Knob {
   static Result<std::unique_ptr<DeviceKnob>> WithoutJournal(CpuPackage& cpu,
                                                             Ceiling ceiling = Ceiling::kAsFound);
 
-  // `journal` may be null, as above.
+  // `journal` may be null, as above; that of a borrowed knob is not used.
   DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal, Ceiling ceiling);
   ~DeviceKnob() override;
   DeviceKnob(const DeviceKnob&) = delete;

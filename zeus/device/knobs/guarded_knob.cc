@@ -180,7 +180,7 @@ Result<std::unique_ptr<GuardedKnob>> GuardedKnob::Of(KnobKind kind, Gpu& gpu, Ce
   std::unique_ptr<GuardedKnob> guarded(new GuardedKnob());
   const Ceiling allowed = KnobPolicyOfMachine().Allowed(ceiling);
   std::unique_ptr<DeviceKnob> knob;
-  if (gpu.EndsWithProcess()) {
+  if (!gpu.NeedsJournal()) {
     ZEUS_TRY(knob, DeviceKnob::WithoutJournal(kind, gpu, allowed));
   } else {
     ZEUS_RETURN_IF_ERROR(guarded->OpenJournal());
@@ -192,9 +192,14 @@ Result<std::unique_ptr<GuardedKnob>> GuardedKnob::Of(KnobKind kind, Gpu& gpu, Ce
 
 Result<std::unique_ptr<GuardedKnob>> GuardedKnob::Of(CpuPackage& cpu, Ceiling ceiling) {
   std::unique_ptr<GuardedKnob> guarded(new GuardedKnob());
-  ZEUS_RETURN_IF_ERROR(guarded->OpenJournal());
   const Ceiling allowed = KnobPolicyOfMachine().Allowed(ceiling);
-  ZEUS_TRY(auto knob, DeviceKnob::Of(cpu, *guarded->journal_, allowed));
+  std::unique_ptr<DeviceKnob> knob;
+  if (cpu.lender() != nullptr) {
+    ZEUS_TRY(knob, DeviceKnob::WithoutJournal(cpu, allowed));
+  } else {
+    ZEUS_RETURN_IF_ERROR(guarded->OpenJournal());
+    ZEUS_TRY(knob, DeviceKnob::Of(cpu, *guarded->journal_, allowed));
+  }
   guarded->Guard(std::move(knob));
   return guarded;
 }

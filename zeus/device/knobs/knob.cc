@@ -35,6 +35,8 @@ const char* KnobKindName(KnobKind kind) {
       return "cpu_power_limit";
     case KnobKind::kMemoryClock:
       return "memory_clock";
+    case KnobKind::kPersistence:
+      return "persistence";
   }
   return "unknown";
 }

@@ -11,15 +11,18 @@
 
 namespace zeus {
 
-enum class KnobKind { kGpuPowerLimit, kGraphicsClock, kCpuPowerLimit, kMemoryClock };
+// kPersistence is the persistence mode of a GPU's driver, which a process that turns several knobs
+// of the GPU keeps and puts back by itself. Its one setting, Watts(1), means that it is on.
+enum class KnobKind { kGpuPowerLimit, kGraphicsClock, kCpuPowerLimit, kMemoryClock, kPersistence };
 
 // Whether its settings are in hertz; the others are in watts.
 constexpr bool IsClock(KnobKind kind) {
   return kind == KnobKind::kGraphicsClock || kind == KnobKind::kMemoryClock;
 }
 
-// "gpu_power_limit", "graphics_clock", "cpu_power_limit", "memory_clock"
+// "gpu_power_limit", "graphics_clock", "cpu_power_limit", "memory_clock", "persistence"
 const char* KnobKindName(KnobKind kind);
+// Knobs that people may choose: not kPersistence.
 Result<KnobKind> ParseKnobKind(std::string_view name);
 
 // A value of a knob: a power limit or a clock. All settings of one knob have the same unit.

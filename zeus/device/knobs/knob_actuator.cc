@@ -7,6 +7,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
+#include "zeus/device/knobs/knob_lender.h"
 
 namespace zeus {
 namespace {
@@ -47,6 +48,11 @@ class GpuActuator : public KnobActuator {
     // After a reload within the life of this process the total is no longer the counter's.
     if (!energy.ok() || energy.value().epoch != 0) return std::nullopt;
     return energy.value().total;
+  }
+
+  std::uint64_t ReloadsSeen() override {
+    const auto energy = gpu_.Energy();
+    return energy.ok() ? energy.value().epoch : 0;
   }
 
  protected:
@@ -149,6 +155,10 @@ class LockedClock final : public GpuActuator {
     return gpu_.LockClockWithoutJournal(domain_, {.min = clock, .max = clock});
   }
 
+  Status ApplyRange(const ClockRange& range) override {
+    return gpu_.LockClockWithoutJournal(domain_, range);
+  }
+
   Result<std::string> PutToDefault() override {
     ZEUS_RETURN_IF_ERROR(gpu_.ResetClock(domain_));
     return std::string("not locked");
@@ -169,11 +179,37 @@ class LockedClock final : public GpuActuator {
   const ClockDomain domain_;
 };
 
+class PersistenceMode final : public GpuActuator {
+ public:
+  using GpuActuator::GpuActuator;
+
+  KnobKind kind() const override { return KnobKind::kPersistence; }
+
+  Result<KnobChoices> Choices() override {
+    return KnobChoices{.lowest = Watts(1), .highest = Watts(1)};
+  }
+
+  Result<KnobState> Read() override {
+    ZEUS_TRY(const Persistence mode, gpu_.CurrentPersistence());
+    return KnobState{.setting = std::nullopt, .persistence = mode};
+  }
+
+  Status Apply(const Setting& /*on*/) override { return gpu_.SetPersistence(Persistence::kOn); }
+  Status PutBack(const KnobState& state) override { return PutBackPersistence(state); }
+
+  Result<std::string> PutToDefault() override {
+    return Error{ErrorCode::kNotSupported, "no driver tells the default of its persistence mode"};
+  }
+};
+
 }  // namespace
 
 Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu) {
   if (kind == KnobKind::kCpuPowerLimit)
     return Error{ErrorCode::kInvalidArgument, gpu.name() + " is not a CPU: choose a knob of a GPU"};
+  if (KnobLender* const lender = gpu.lender()) return lender->Borrow(kind);
+  if (kind == KnobKind::kPersistence)
+    return std::unique_ptr<KnobActuator>(std::make_unique<PersistenceMode>(gpu, Watts()));
   ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
   if (kind == KnobKind::kGpuPowerLimit)
     return std::unique_ptr<KnobActuator>(std::make_unique<GpuPowerLimit>(gpu, limit.range.max));
@@ -237,11 +273,13 @@ class CpuPowerLimit final : public KnobActuator {
 }  // namespace
 
 Result<std::unique_ptr<KnobActuator>> MakeActuator(CpuPackage& cpu) {
+  if (KnobLender* const lender = cpu.lender()) return lender->Borrow(KnobKind::kCpuPowerLimit);
   ZEUS_TRY(const PowerLimit limit, cpu.CurrentPowerLimit());
   return std::unique_ptr<KnobActuator>(std::make_unique<CpuPowerLimit>(cpu, limit.range.max));
 }
 
 std::string KnobName(KnobKind kind, const std::string& device) {
+  if (kind == KnobKind::kPersistence) return "persistence mode of " + device;
   if (!IsClock(kind)) return "power limit of " + device;
   const char* const domain = kind == KnobKind::kGraphicsClock ? "graphics" : "memory";
   return fmt::format("{} clock of {}", domain, device);
@@ -253,7 +291,7 @@ std::string ToText(const KnobState& state) {
 
 Result<KnobReturn> PutBackIfOurs(KnobActuator& actuator, const KnobState& before,
                                  const std::vector<Setting>& ours) {
-  if (!ours.empty() && before.setting) {
+  if (!actuator.borrowed() && !ours.empty() && before.setting) {
     ZEUS_TRY(const KnobState present, actuator.Read());
     const auto is_present = [&](const Setting& setting) {
       return present.setting && SameSetting(*present.setting, setting);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,10 @@ class KnobActuator {
 
   virtual Result<KnobState> Read() = 0;
 
+  // Whether the knob is borrowed from a process that remembers what it was and puts it back. Then
+  // PutBack() ends the loan, whatever the setting is by then, and no journal knows of it.
+  virtual bool borrowed() const { return false; }
+
   // Returns what the device obeys. nullopt where nothing tells: of clocks, unless the device says
   // that it runs at a locked one.
   virtual Result<std::optional<Setting>> InForce() { return std::optional<Setting>(); }
@@ -51,6 +56,11 @@ class KnobActuator {
   // reason to fail.
   virtual void Prepare() {}
   virtual Status Apply(const Setting& setting) = 0;
+  // Clocks only: keeps the clock inside the range.
+  virtual Status ApplyRange(const ClockRange& range) {
+    (void)range;
+    return Error{ErrorCode::kNotSupported, device().name + " has no range for this knob"};
+  }
   virtual Status PutBack(const KnobState& state) = 0;
 
   // The setting of a driver that was just loaded, as text. kNotSupported where nothing tells it.
@@ -60,11 +70,16 @@ class KnobActuator {
   // reloaded and the settings are its defaults again. nullopt where settings last until the next
   // boot, or where nothing tells.
   virtual std::optional<Joules> EpochMark() { return std::nullopt; }
+
+  // How many reloads of the driver this process has noticed, where EpochMark() ends with the first
+  // of them.
+  virtual std::uint64_t ReloadsSeen() { return 0; }
 };
 
 // The power limit or a clock of a GPU, which must outlive it. They keep the driver
 // loaded (persistence mode) where they may: it forgets its settings when the last client leaves.
 // kNotSupported when the GPU has no power limit, kInvalidArgument for the knob of a CPU.
+// kPersistence is the persistence mode alone.
 Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu);
 
 // The long-term power limit of a CPU socket, which must outlive it.

@@ -40,7 +40,9 @@ Result<KnobState> ParseBefore(const Json& json, KnobKind kind) {
   KnobState before;
   if (setting) before.setting = SettingOf(kind, *setting);
   if (persistence) before.persistence = *persistence ? Persistence::kOn : Persistence::kOff;
-  const bool meaningful = setting ? std::isfinite(*setting) && *setting > 0 : IsClock(kind);
+  const bool nothing_to_set =
+      IsClock(kind) || (kind == KnobKind::kPersistence && before.persistence);
+  const bool meaningful = setting ? std::isfinite(*setting) && *setting > 0 : nothing_to_set;
   if (!meaningful) return Error{ErrorCode::kInvalidArgument, "the setting before is not a setting"};
   return before;
 }
@@ -62,13 +64,18 @@ Result<ProcessIdentity> ParseOwner(const Json& json) {
   return owner;
 }
 
+Result<KnobKind> ParseEntryKind(const std::string& name) {
+  if (name == KnobKindName(KnobKind::kPersistence)) return KnobKind::kPersistence;
+  return ParseKnobKind(name);
+}
+
 Result<KnobEntry> FromJson(const Json& json) {
   ZEUS_TRY(const auto schema, GetField<std::string>(json, "schema"));
   if (schema != kSchema)
     return Error{ErrorCode::kInvalidArgument, fmt::format("the schema is not {}", kSchema)};
   KnobEntry entry;
   ZEUS_TRY(const auto kind, GetField<std::string>(json, "knob"));
-  ZEUS_TRY(entry.kind, ParseKnobKind(kind));
+  ZEUS_TRY(entry.kind, ParseEntryKind(kind));
   ZEUS_TRY(const auto device, GetField<Json>(json, "device"));
   ZEUS_TRY(entry.device, ParseDevice(device));
   ZEUS_TRY(const auto before, GetField<Json>(json, "before"));
@@ -78,6 +85,7 @@ Result<KnobEntry> FromJson(const Json& json) {
   if (mark) entry.epoch_mark = Joules(*mark);
   ZEUS_TRY(const auto owner, GetField<Json>(json, "owner"));
   ZEUS_TRY(entry.owner, ParseOwner(owner));
+  ZEUS_TRY(entry.user, GetOptionalField<std::uint32_t>(owner, "uid"));
   ZEUS_TRY(const auto ours, GetOptionalField<std::vector<double>>(json, "settings"));
   for (const double setting : ours.value_or(std::vector<double>()))
     entry.ours.push_back(SettingOf(entry.kind, setting));
@@ -108,6 +116,7 @@ Json ToJson(const KnobEntry& entry) {
                {"settings", Json::array()},
                {"locked", entry.locked},
                {"since", ToText(entry.since)}};
+  if (entry.user) json["owner"]["uid"] = *entry.user;
   if (entry.epoch_mark) json["energy_joules"] = entry.epoch_mark->value();
   for (const Setting& setting : entry.ours) json["settings"].push_back(ToNumber(setting));
   return json;
@@ -129,8 +138,9 @@ std::string KnobFileName(KnobKind kind, const KnobDevice& device) {
 }
 
 std::string OwnerText(const KnobEntry& entry, const std::string& this_namespace) {
+  const bool of_others = entry.user && *entry.user != ::geteuid();
   return fmt::format(
-      "process {}{}", entry.owner.pid,
+      "process {}{}{}", entry.owner.pid, of_others ? fmt::format(" (uid {})", *entry.user) : "",
       entry.owner.pid_namespace == this_namespace ? "" : " of another pid namespace");
 }
 
@@ -140,25 +150,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Checks that only this user can write the folder: otherwise an entry could be forged.
-Status CheckFolder(const fs::path& folder) {
-  struct stat status {};
-  if (::lstat(folder.c_str(), &status) != 0) return FileError(folder, errno);
-  const bool ours = status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-  if (S_ISDIR(status.st_mode) && ours) return Ok();
-  return Error{ErrorCode::kPermissionDenied,
-               fmt::format("{} is not a folder that this user alone may write: have it removed, or "
-                           "set ZEUS_KNOB_DIR to a folder of yours",
-                           Printable(folder.string()))};
-}
+constexpr const char* kFolderOfMachine = "/run/zeus/knobs";
 
-Result<fs::path> Make(const fs::path& folder) {
+Result<fs::path> Make(const fs::path& folder, KnobFolderUse use = KnobFolderUse::kOfUser) {
   std::error_code failure;
   fs::create_directories(folder.parent_path(), failure);
   constexpr mode_t kOwnerOnly = 0700;
   if (::mkdir(folder.c_str(), kOwnerOnly) != 0 && errno != EEXIST) return FileError(folder, errno);
-  ZEUS_RETURN_IF_ERROR(CheckFolder(folder));
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return FileError(folder, errno);
+  ZEUS_RETURN_IF_ERROR(CheckKnobFolder(folder, use));
+  // With the capabilities that this process has: access(2) leaves them out.
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return FileError(folder, errno);
   return folder;
 }
 
@@ -169,12 +171,27 @@ fs::path FromVariable(const char* name) {
 
 }  // namespace
 
+Status CheckKnobFolder(const fs::path& folder, KnobFolderUse use) {
+  struct stat status {};
+  if (::lstat(folder.c_str(), &status) != 0) return FileError(folder, errno);
+  const uid_t user = ::geteuid();
+  const bool trusted = status.st_uid == user || status.st_uid == 0 ||
+                       (user == 0 && use == KnobFolderUse::kOfMachine);
+  const bool closed = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if (S_ISDIR(status.st_mode) && trusted && closed) return Ok();
+  return Error{ErrorCode::kPermissionDenied,
+               fmt::format("{} is not a folder that this user alone may write: have it removed, or "
+                           "set ZEUS_KNOB_DIR to a folder of yours",
+                           Printable(folder.string()))};
+}
+
 Result<fs::path> KnobFolder() {
   if (const fs::path chosen = FromVariable("ZEUS_KNOB_DIR"); !chosen.empty()) {
-    auto made = Make(chosen);
+    const bool of_machine = chosen == kFolderOfMachine;
+    auto made = Make(chosen, of_machine ? KnobFolderUse::kOfMachine : KnobFolderUse::kOfUser);
     return made.ok() ? made : std::move(made).error().While("ZEUS_KNOB_DIR");
   }
-  if (auto made = Make("/run/zeus/knobs"); made.ok()) return made;
+  if (auto made = Make(kFolderOfMachine, KnobFolderUse::kOfMachine); made.ok()) return made;
   if (const fs::path runtime = FromVariable("XDG_RUNTIME_DIR"); !runtime.empty())
     if (auto made = Make(runtime / "zeus/knobs"); made.ok()) return made;
   return Make(fs::temp_directory_path() / fmt::format("zeus-knobs-{}", ::geteuid()));
@@ -228,6 +245,12 @@ bool DriverReloadedSince(const KnobEntry& entry, KnobActuator& actuator) {
 KnobJournal::KnobJournal(Clock& clock, fs::path folder, fs::path procfs)
     : clock_(clock), folder_(std::move(folder)), procfs_(std::move(procfs)) {}
 
+Status KnobJournal::Usable() const {
+  // With the capabilities that this process has: access(2) leaves them out.
+  if (::faccessat(AT_FDCWD, folder_.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return Ok();
+  return Error{ErrorCode::kUnavailable, "journal of knobs: " + FileError(folder_, errno).message};
+}
+
 fs::path KnobJournal::LockFile(KnobKind kind, const KnobDevice& device) const {
   return (folder_ / KnobFileName(kind, device)).replace_extension(".lock");
 }
@@ -255,19 +278,43 @@ Error KnobJournal::Held(const KnobActuator& actuator, const std::optional<KnobEn
 
 Result<KnobState> KnobJournal::Take(KnobActuator& actuator, const Setting& first) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  ZEUS_RETURN_IF_ERROR(RestoreIfLeft(actuator, Holders::kRespect));
+  ZEUS_RETURN_IF_ERROR(PutBackIfLeft(actuator, Holders::kRespect));
+  ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
+  entry.ours = {first};
+  KnobState before = entry.before;
+  ZEUS_RETURN_IF_ERROR(Hold(actuator, std::move(entry)));
+  return before;
+}
+
+Result<std::optional<KnobEntry>> KnobJournal::Adopt(KnobActuator& actuator) {
+  ZEUS_TRY(const auto lock, Lock(folder_, clock_));
+  const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
+  auto left = Read(file);
+  ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, left));
+  if (!left || FindStanding(*left) == Standing::kOutdated || DriverReloadedSince(*left, actuator))
+    return std::optional<KnobEntry>();
+  ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
+  const auto& present = entry.before.setting;
+  const auto is_present = [&](const Setting& setting) { return SameSetting(*present, setting); };
+  const bool ours = !present || (left->before.setting && is_present(*left->before.setting)) ||
+                    std::ranges::any_of(left->ours, is_present);
+  if (!ours) return std::optional<KnobEntry>();
+  entry.before = left->before;
+  entry.ours = left->ours;
+  ZEUS_RETURN_IF_ERROR(Hold(actuator, entry));
+  return std::optional(std::move(entry));
+}
+
+Status KnobJournal::Hold(KnobActuator& actuator, KnobEntry entry) {
   auto alive = FileLock::TryTake(LockFile(actuator.kind(), actuator.device()));
   if (!alive.ok() && alive.error().code == ErrorCode::kUnavailable)
     return Held(actuator, std::nullopt);
   if (!alive.ok()) return std::move(alive).error().While("journal of knobs");
-  ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
-  entry.ours = {first};
   ZEUS_RETURN_IF_ERROR(Write(entry));
-  KnobState before = entry.before;
   const std::string name = KnobFileName(entry.kind, entry.device);
   const std::lock_guard guard(mutex_);
   held_.insert_or_assign(name, Holding{std::move(alive).value(), std::move(entry)});
-  return before;
+  return Ok();
 }
 
 Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
@@ -276,6 +323,7 @@ Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
   ZEUS_TRY(entry.boot_id, ReadLine(procfs_ / "sys/kernel/random/boot_id"));
   ZEUS_TRY(entry.owner, ThisProcess(procfs_));
   entry.epoch_mark = actuator.EpochMark();
+  entry.user = ::geteuid();
   entry.locked = true;
   return entry;
 }
@@ -313,7 +361,7 @@ Status KnobJournal::Release(const KnobActuator& actuator) {
 
 Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator, Holders holders) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  return RestoreIfLeft(actuator, holders);
+  return PutBackIfLeft(actuator, holders);
 }
 
 Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator,
@@ -323,7 +371,7 @@ Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator
   return held ? Status(Held(actuator, entry)) : Ok();
 }
 
-Result<KnobJournal::Repair> KnobJournal::RestoreIfLeft(KnobActuator& actuator, Holders holders) {
+Result<KnobJournal::Repair> KnobJournal::PutBackIfLeft(KnobActuator& actuator, Holders holders) {
   const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
   const auto entry = Read(file);
   if (holders == Holders::kRespect) ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, entry));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -28,6 +29,8 @@ struct KnobEntry {
   std::string boot_id{};               // Settings do not survive a boot.
   std::optional<Joules> epoch_mark{};  // KnobActuator::EpochMark() at that time.
   ProcessIdentity owner{};
+  std::optional<std::uint32_t>
+      user{};  // The uid that wrote the entry; earlier versions did not say.
   // Whether the owner keeps the file beside this one locked while it lives. Earlier versions did
   // not: their owners are looked up by pid.
   bool locked = false;
@@ -41,7 +44,7 @@ Result<KnobEntry> ParseKnobEntry(std::string_view text);
 // The same for every process: "gpu_power_limit.GPU-0123.json".
 std::string KnobFileName(KnobKind kind, const KnobDevice& device);
 
-// "process 4711", "process 7 of another pid namespace"
+// "process 4711", "process 4711 (uid 998)", "process 7 of another pid namespace"
 std::string OwnerText(const KnobEntry& entry, const std::string& this_namespace);
 
 // Keeps in files what knobs were before they were turned, so that a killed process leaves behind
@@ -55,10 +58,18 @@ class KnobJournal {
   KnobJournal(Clock& clock, std::filesystem::path folder, std::filesystem::path procfs = "/proc");
 
   const std::filesystem::path& folder() const { return folder_; }
+  // Ok, or why no knob can be taken: kUnavailable when the folder cannot be written.
+  Status Usable() const;
 
   // To be called before the knob is turned to `first`. First repairs what a dead owner left, then
   // returns the state to restore later. kUnavailable while this or another process holds the knob.
   Result<KnobState> Take(KnobActuator& actuator, const Setting& first);
+
+  // Takes over a knob from a dead owner as it is, for one that goes on with the owner's work: as
+  // Take(), but the state to restore and the settings that may be in force are those of the entry,
+  // which is returned. nullopt when there is none that is worth it: the knob was turned by another
+  // program, or the entry is outdated. PutBackLeftover() settles that.
+  Result<std::optional<KnobEntry>> Adopt(KnobActuator& actuator);
 
   // To be called before a knob that was taken is turned again: what is to be put back by now, and
   // the settings that may be found in force.
@@ -113,11 +124,13 @@ class KnobJournal {
   };
 
   // These need the lock of the folder.
-  Result<Repair> RestoreIfLeft(KnobActuator& actuator, Holders holders);
+  Result<Repair> PutBackIfLeft(KnobActuator& actuator, Holders holders);
   Status CheckFree(const std::filesystem::path& file, const KnobActuator& actuator,
                    const std::optional<KnobEntry>& entry) const;
   std::optional<KnobEntry> Read(const std::filesystem::path& file) const;
   Result<KnobEntry> NewEntry(KnobActuator& actuator) const;
+  // Keeps the knob locked from now on, and writes the entry.
+  Status Hold(KnobActuator& actuator, KnobEntry entry);
   Status Write(const KnobEntry& entry) const;
   Status Forget(const std::filesystem::path& file, Holders holders) const;
 
@@ -134,8 +147,15 @@ class KnobJournal {
 };
 
 // Returns this user's journal folder, the first of these that can be written: ZEUS_KNOB_DIR,
-// /run/zeus/knobs (root), $XDG_RUNTIME_DIR/zeus/knobs, /tmp/zeus-knobs-<uid>. Creates it if it is
-// missing. kPermissionDenied when it belongs to another user.
+// /run/zeus/knobs (root, and the user of the daemon), $XDG_RUNTIME_DIR/zeus/knobs,
+// /tmp/zeus-knobs-<uid>. Creates it if it is missing. kPermissionDenied when it belongs to another
+// user, as below.
 Result<std::filesystem::path> KnobFolder();
+
+// Checks that nobody can forge entries of a journal's folder: it belongs to this user or to root,
+// and nobody else may write it. That of the machine may belong to the daemon's user, which root
+// trusts there: the folder above it is root's.
+enum class KnobFolderUse { kOfUser, kOfMachine };
+Status CheckKnobFolder(const std::filesystem::path& folder, KnobFolderUse use);
 
 }  // namespace zeus

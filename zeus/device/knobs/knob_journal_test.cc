@@ -10,6 +10,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/base/testing/unprivileged.h"
 #include "zeus/device/knobs/device_knob.h"
 #include "zeus/device/knobs/knob_actuator.h"
 #include "zeus/device/knobs/knob_repair.h"
@@ -229,6 +230,87 @@ TEST_F(KnobJournalTest, TheFolderIsOursAlone) {
   EXPECT_EQ(KnobFolder().value(), chosen);
   ASSERT_EQ(::chmod(chosen.c_str(), 0777), 0);
   EXPECT_EQ(KnobFolder().error().code, ErrorCode::kPermissionDenied);
+}
+
+TEST_F(KnobJournalTest, TheFolderOfRootIsTrustedByEverybody) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const zeus::testing::Unprivileged nobody;
+  if (!nobody.effective()) GTEST_SKIP() << "root may not become somebody else here";
+  EXPECT_TRUE(CheckKnobFolder("/", KnobFolderUse::kOfUser).ok());
+}
+
+TEST_F(KnobJournalTest, RootTrustsTheDaemonsUserInTheFolderOfTheMachineOnly) {
+  constexpr uid_t kDaemon = 65534;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const auto folder = folder_.path() / "knobs";
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  ASSERT_EQ(::chown(folder.c_str(), kDaemon, kDaemon), 0);
+  EXPECT_TRUE(CheckKnobFolder(folder, KnobFolderUse::kOfMachine).ok());
+  EXPECT_EQ(CheckKnobFolder(folder, KnobFolderUse::kOfUser).error().code,
+            ErrorCode::kPermissionDenied);
+  const zeus::testing::ScopedVariable variable("ZEUS_KNOB_DIR", folder);
+  EXPECT_EQ(KnobFolder().error().code, ErrorCode::kPermissionDenied);
+  ASSERT_EQ(::chmod(folder.c_str(), 0770), 0);
+  EXPECT_FALSE(CheckKnobFolder(folder, KnobFolderUse::kOfMachine).ok());
+}
+
+TEST_F(KnobJournalTest, AnotherUsersFolderIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const auto folder = folder_.path() / "knobs";
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  ASSERT_EQ(::chown(folder.c_str(), 4711, 4711), 0);
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
+  const zeus::testing::Unprivileged nobody;
+  if (!nobody.effective()) GTEST_SKIP() << "root may not become somebody else here";
+  for (const auto use : {KnobFolderUse::kOfUser, KnobFolderUse::kOfMachine})
+    EXPECT_EQ(CheckKnobFolder(folder, use).error().code, ErrorCode::kPermissionDenied);
+}
+
+TEST_F(KnobJournalTest, AFolderBehindALinkIsRefused) {
+  const auto link = folder_.path() / "link";
+  std::filesystem::create_directory_symlink("/", link);
+  EXPECT_FALSE(CheckKnobFolder(link, KnobFolderUse::kOfMachine).ok());
+}
+
+TEST_F(KnobJournalTest, SettingsThatFailedDoNotDisplaceTheOneInForce) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  ASSERT_TRUE(gpu_->InjectFault({.kind = FaultKind::kNoPermission}));
+  EXPECT_FALSE(knob->Set(175_W).ok());
+  EXPECT_FALSE(knob->Set(200_W).ok());
+  EXPECT_THAT(journal_.List().value()[0].entry.ours, ::testing::Contains(Setting(150_W)));
+  gpu_->ClearFaults();
+}
+
+TEST_F(KnobJournalTest, TheEntryTellsWhoWroteIt) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  KnobEntry entry = journal_.List().value()[0].entry;
+  EXPECT_EQ(entry.user, ::geteuid());
+  EXPECT_EQ(OwnerText(entry, entry.owner.pid_namespace), "process " + std::to_string(::getpid()));
+  entry.user = 4711;
+  entry = ParseKnobEntry(ToJson(entry).dump()).value();
+  EXPECT_EQ(OwnerText(entry, entry.owner.pid_namespace),
+            "process " + std::to_string(::getpid()) + " (uid 4711)");
+  entry.user.reset();  // As earlier versions wrote it.
+  EXPECT_FALSE(ParseKnobEntry(ToJson(entry).dump()).value().user);
+}
+
+TEST_F(KnobJournalTest, PersistenceModeIsPutBackToo) {
+  ASSERT_TRUE(gpu_->SetPersistence(Persistence::kOff).ok());
+  const auto actuator = MakeActuator(KnobKind::kPersistence, *gpu_).value();
+  KnobEntry entry = Leftover();
+  entry.kind = KnobKind::kPersistence;
+  entry.before = {.persistence = Persistence::kOff};
+  ASSERT_TRUE(actuator->Apply(Watts(1)).ok());
+  Write(entry);
+  const auto repairs = Repair();
+  ASSERT_EQ(repairs.size(), 1U);
+  EXPECT_EQ(repairs[0].outcome, Outcome::kRestored);
+  EXPECT_EQ(ToText(repairs[0]), "persistence mode of gpu:0 put back");
+  EXPECT_EQ(gpu_->CurrentPersistence().value(), Persistence::kOff);
+  EXPECT_EQ(Entries(), 0U);
+  EXPECT_FALSE(ParseKnobKind("persistence").ok()) << "nobody chooses it as a knob to profile";
 }
 
 TEST_F(KnobJournalTest, TheEntryTellsWhatWasSet) {

@@ -124,6 +124,7 @@ std::string ToText(const KnobRepair& repair) {
   const std::optional<Setting>& before = repair.entry.before.setting;
   switch (repair.outcome) {
     case KnobRepair::Outcome::kRestored:
+      if (repair.entry.kind == KnobKind::kPersistence) return knob + " put back";
       return before ? fmt::format("{} put back to {}", knob, ToText(*before))
                     : fmt::format("{} unlocked", knob);
     case KnobRepair::Outcome::kDiscarded:
@@ -186,8 +187,7 @@ std::vector<UnexplainedLimit> FindUnexplainedLimits(const Node& node, const Knob
   std::vector<UnexplainedLimit> found;
   if (KnobPolicyOfMachine().caps_are_intended) return found;
   for (const auto& gpu : node.gpus) {
-    const auto limit =
-        gpu->EndsWithProcess() ? Result<PowerLimit>(Error{}) : gpu->CurrentPowerLimit();
+    const auto limit = gpu->NeedsJournal() ? gpu->CurrentPowerLimit() : Result<PowerLimit>(Error{});
     if (!limit.ok()) continue;
     const Watts requested = limit.value().requested;
     const Watts usual = limit.value().default_limit;

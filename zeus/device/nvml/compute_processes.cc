@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "zeus/base/shared_library.h"
 #include "zeus/device/nvml/nvml_abi.h"
-#include "zeus/device/shared_library.h"
 
 namespace zeus {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "zeus/base/process.h"
+#include "zeus/base/shared_library.h"
 #include "zeus/base/text.h"
-#include "zeus/device/shared_library.h"
 
 namespace zeus::nvml {
 namespace {
@@ -25,8 +25,7 @@ constexpr std::array kMeanings = {
     Meaning{kUninitialized, ErrorCode::kUnavailable, "NVML is not initialised in this process", ""},
     Meaning{kInvalidArgument, ErrorCode::kInvalidArgument, "the driver rejected the argument", ""},
     Meaning{kNotSupported, ErrorCode::kNotSupported, "not supported by this GPU or its mode", ""},
-    Meaning{kNoPermission, ErrorCode::kPermissionDenied, "the driver refused",
-            "needs root (CAP_SYS_ADMIN in containers)"},
+    Meaning{kNoPermission, ErrorCode::kPermissionDenied, "the driver refused", kPrivilegeNeeded},
     Meaning{kAlreadyInitialized, ErrorCode::kInternal, "NVML was initialised twice", ""},
     Meaning{kNotFound, ErrorCode::kNotFound, "the driver knows no such thing", ""},
     Meaning{kInsufficientSize, ErrorCode::kInternal, "the driver has more data than expected", ""},

@@ -15,7 +15,7 @@ namespace zeus::nvml {
 
 // NVML's return code as one of ours, with a sentence that says what the user can do. `doing` goes
 // in front: "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN in
-// containers)". Not for kSuccess.
+// containers), or zeusd: …". Not for kSuccess.
 Error NvmlError(Return code, std::string_view doing, Privilege privilege = CurrentPrivilege());
 
 // The same for nvmlInit. `said` is the library's own text for the code, or empty. A library that

@@ -69,10 +69,12 @@ TEST(NvmlErrorMessageTest, ACodeFromTheFutureKeepsItsNumber) {
 
 TEST(NvmlErrorMessageTest, ARefusalSaysWhoMay) {
   EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kUser).message,
-            "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN in containers)");
-  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kRoot).message,
-            "gpu:0: set power limit: refused although this process is root: the container or the "
-            "driver forbids it");
+            "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN in containers), "
+            "or zeusd: see docs/daemon.md");
+  EXPECT_EQ(
+      NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kRoot).message,
+      "gpu:0: set power limit: refused although this process has CAP_SYS_ADMIN: the container "
+      "or the driver forbids it");
 }
 
 TEST(NvmlErrorMessageTest, ALibraryThatSaysMoreThanNvmlIsQuoted) {

@@ -158,7 +158,7 @@ class EnergyLedger {
   // How the predictions of an interval become energies of requests.
   struct Scaling {
     double busy;    // Predicted energy of all requests and strangers.
-    double factor;  // Measured over predicted.
+    double factor;  // Energy left for requests and strangers, over its prediction.
     double smooth;  // The same without the noise of this one interval.
     double noise;   // Relative error of the sensor.
     double placed;  // Relative error by prompt work that belongs to other intervals.

@@ -22,7 +22,10 @@ struct PolicySpec {
   std::vector<int> batch_sizes{};  // Ascending, each once.
   int default_batch_size = 0;      // One of batch_sizes.
   int max_epochs = 100;
-  std::optional<double> beta = 2.0;  // Runs stop at beta times the least cost; nullopt: never.
+  // How far a run may go; nullopt: to max_epochs. zeus: beta times the least cost that reached the
+  // target. knowledge_gradient: beta times the epochs that its batch size is expected to need, or
+  // at most beta times the leader's cost where that batch size has never reached the target.
+  std::optional<double> beta = 2.0;
   int pruning_rounds = 2;
   int window = 0;  // How many of the latest observations count; 0: all.
   // Prior of the reward, which is minus the cost in joules, as in the authors' implementation.

@@ -15,9 +15,9 @@
 
 namespace zeus::pipeline {
 
-// Three solvers find the least energy of an iteration, and the size of its graph decides which of
-// them is worth its time. The command line, the job server and Python all choose here, so that they
-// give the same answer to the same question.
+// Three solvers find the least energy of an iteration, and the size of its graph and the
+// caller's Demand decide which of them runs. The command line, the job server and Python all choose
+// here, so that they give the same answer to the same question.
 enum class Solver {
   kWholeFrontier,   // Every deadline at once, exactly: the best for graphs that are not large.
   kPeriodic,        // The frontier from pipelines of fewer microbatches, checked at half of them.
@@ -29,7 +29,7 @@ const char* SolverText(Solver solver);
 
 // The answers that the caller will need.
 enum class Demand {
-  kFrontier,       // The frontier, or plans for several deadlines.
+  kFrontier,       // The frontier, or plans for several deadlines; kPeriodic for large graphs.
   kOneDeadline,    // One plan; the frontier only where it costs little.
   kExactFrontier,  // The whole frontier, however long it takes.
 };

@@ -80,6 +80,8 @@ struct LeaseSpec {
   LeaseClass lease_class = LeaseClass::kUser;
   std::string request_id{};  // A repeated POST with the same id finds the same lease.
   std::vector<KnobRequest> requests{};
+
+  friend bool operator==(const LeaseSpec&, const LeaseSpec&) = default;
 };
 
 enum class LeaseState { kApplying, kActive, kSuspended, kRestoring, kEnded };
@@ -101,6 +103,8 @@ struct KnobView {
   std::string bound_by{};
   std::string bound_by_class{};
   std::string bound_by_name{};  // Empty where the caller may not see it.
+
+  friend bool operator==(const KnobView&, const KnobView&) = default;
 };
 
 // A lease as GET /v1/leases/{id} shows it.
@@ -118,6 +122,8 @@ struct LeaseView {
   std::string since{};  // RFC 3339.
   std::vector<KnobView> knobs{};
   std::string end_reason{};  // "holder gone", "expired", "deleted", "revoked", …; empty before.
+
+  friend bool operator==(const LeaseView&, const LeaseView&) = default;
 };
 
 Json ToJson(const LeaseSpec& spec);
@@ -125,6 +131,14 @@ Json ToJson(const LeaseView& view);
 Json ToJson(const KnobRequest& request);
 // {"watts": 200}, {"hertz": 1.38e9}, {"lowest_hertz": …, "highest_hertz": …}, {"on": true}
 Json ToJson(const KnobValue& value);
+// "power limit", "graphics clock", …: the knob in a sentence.
+std::string_view Words(LeaseKnob knob);
+// "at most 200 W", "1300 MHz to 1400 MHz", "on": for messages and the audit log.
+std::string ToText(const Demand& demand);
+
+// Whether the demand means something for the knob: kInvalidArgument for a wrong unit, a value that
+// is no positive number, or an empty range.
+Status CheckDemand(LeaseKnob knob, const Demand& demand);
 
 // kInvalidArgument begins with the name of the field. Unknown fields are refused.
 Result<LeaseSpec> ParseLeaseSpec(const Json& json);

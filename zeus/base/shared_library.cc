@@ -1,4 +1,4 @@
-#include "zeus/device/shared_library.h"
+#include "zeus/base/shared_library.h"
 
 #include <dlfcn.h>
 #include <elf.h>

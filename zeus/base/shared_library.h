@@ -16,9 +16,9 @@ namespace zeus {
 // header says is to be loaded. False where that cannot be seen: dlopen() decides about the rest.
 bool IsElfCutShort(std::string_view beginning, std::uint64_t file_size);
 
-// A vendor library opened at run time, and the required functions that it turned out to lack. It
-// stays loaded until the process ends: libraries that keep threads or exit handlers do not survive
-// being closed. One owner.
+// A library opened at run time, such as a vendor's, and the required functions that it turned out
+// to lack. It stays loaded until the process ends: libraries that keep threads or exit handlers do
+// not survive being closed. One owner.
 class SharedLibrary {
  public:
   // The library at `path` if the user named one, else the first of the `usual` names that is there.

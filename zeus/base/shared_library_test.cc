@@ -1,4 +1,4 @@
-#include "zeus/device/shared_library.h"
+#include "zeus/base/shared_library.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>

@@ -1,0 +1,103 @@
+#include <memory>
+
+#include "apps/zeus/numbers.h"
+#include "apps/zeusd/serve_session.h"
+
+namespace zeus::daemon::cli {
+namespace {
+
+using zeus::cli::NotEmpty;
+using zeus::cli::NumberBetween;
+using zeus::cli::OneOf;
+using zeus::cli::Option;
+using zeus::cli::WholeNumberBetween;
+
+void AddSocketOptions(Verb verb, ServeOptions& options) {
+  verb.AddOption("--mode", options.mode, "Listen on the Unix socket, or on TCP alone")
+      .Check(OneOf({"uds", "tcp"}))
+      .ShowDefault();
+  verb.AddOption("--socket-path", options.socket_path, "The Unix socket")
+      .Check(NotEmpty())
+      .TypeName("FILE")
+      .ShowDefault();
+  verb.AddOption("--socket-permissions", options.socket_permissions,
+                 "Its mode, octal: who may do what is decided by identity")
+      .ShowDefault();
+  verb.AddOption("--socket-uid", options.socket_uid, "Its owner")
+      .Check(WholeNumberBetween(0, 0xfffffffe));
+  verb.AddOption("--socket-gid", options.socket_gid, "Its group")
+      .Check(WholeNumberBetween(0, 0xfffffffe));
+}
+
+void AddTcpOptions(Verb verb, ServeOptions& options) {
+  verb.AddOption("--tcp-bind-address", options.tcp_bind_address,
+                 "Also listen on this address; 127.0.0.1:4938 with --mode tcp")
+      .Check(NotEmpty())
+      .TypeName("ADDRESS");
+  const Option certificate =
+      verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
+          .Check(NotEmpty())
+          .TypeName("FILE");
+  const Option key = verb.AddOption("--tls-key", options.tls_key, "The private key of --tls-cert")
+                         .Needs(certificate)
+                         .Check(NotEmpty())
+                         .TypeName("FILE");
+  certificate.Needs(key);
+  verb.AddFlag("--insecure", options.insecure,
+               "Serve other machines without TLS or without tokens");
+  verb.AddOption("--signing-key-path", options.signing_key,
+                 "Accept tokens that were signed with the key in this file")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--revoked-tokens", options.revoked_tokens,
+                 "Tokens that hold no longer: zeusd token revoke writes it")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+}
+
+}  // namespace
+
+void AddServeCommand(Verb app, Action& action) {
+  auto options = std::make_shared<ServeOptions>();
+  const Verb verb = app.AddVerb("serve", "Lend knobs to programs, in the foreground");
+  verb.AddOption("--config", options->configuration,
+                 "Who may do what; /etc/zeus/zeusd.toml if it exists")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  AddSocketOptions(verb, *options);
+  AddTcpOptions(verb, *options);
+  verb.AddOption("--enable", options->groups,
+                 "Groups of the reference's requests to serve: gpu-control, gpu-read, cpu-read; "
+                 "all by default")
+      .Delimiter(',');
+  verb.AddOption("--state-dir", options->state_folder,
+                 "Where leases are kept over a restart; the folder of the socket by default")
+      .Check(NotEmpty())
+      .TypeName("FOLDER");
+  verb.AddOption("--audit-log", options->audit_log,
+                 "The log of all changes; audit.jsonl in $LOGS_DIRECTORY or the state folder")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--access-log", options->access_log,
+                 "Append a JSON line per request to this file; - is standard error")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--num-workers", options->workers, "Requests that are worked on at the same time")
+      .Check(WholeNumberBetween(1, 1024))
+      .ShowDefault();
+  verb.AddOption("--gpu-power-poll-hz,--cpu-power-poll-hz", options->ignored_hz,
+                 "Accepted for the reference's sake: sensors are read as often as they change")
+      .Check(NumberBetween(0, 1e6));
+  verb.AddOption("--gpu-backend", options->gpu_backend,
+                 "Accepted for the reference's sake: all GPUs are used")
+      .Check(OneOf({"auto", "nvml", "amdsmi"}));
+  verb.AddOption("--gpu-command-overrides", options->command_overrides, "Not supported yet")
+      .TypeName("FILE");
+  verb.Footer(
+      "Prints \"zeusd: ready on …\" when it listens and what a killed daemon left is put back. "
+      "SIGTERM and SIGINT put all knobs back and end it; SIGHUP reads the configuration again and "
+      "opens the logs again. docs/daemon.md describes it.");
+  verb.OnChosen([&action, options] { action = [options] { return Serve(*options); }; });
+}
+
+}  // namespace zeus::daemon::cli

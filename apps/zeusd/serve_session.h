@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/zeusd/commands.h"
+#include "zeus/base/result.h"
+
+namespace zeus::daemon::cli {
+
+struct ServeOptions {
+  std::string mode = "uds";  // "uds" or "tcp"
+  std::string socket_path = kSocket;
+  std::string socket_permissions = "666";  // Octal.
+  std::optional<std::uint64_t> socket_uid{};
+  std::optional<std::uint64_t> socket_gid{};
+  std::string tcp_bind_address{};  // Empty: 127.0.0.1:4938 in mode tcp, else no TCP.
+  std::string tls_certificate{};
+  std::string tls_key{};
+  bool insecure = false;
+  std::string signing_key{};
+  std::string revoked_tokens{};
+  std::string configuration{};
+  std::vector<std::string> groups{};  // Groups of the reference's requests; empty: all.
+  std::string state_folder{};         // Empty: that of the socket.
+  std::string audit_log{};            // Empty: $LOGS_DIRECTORY, else the state folder.
+  std::string access_log{};           // Empty: none.
+  std::uint64_t workers = 16;
+  // Options of the reference's daemon that mean nothing here.
+  double ignored_hz = 0;
+  std::string gpu_backend = "auto";
+  std::string command_overrides{};
+};
+
+// Serves until a signal. Returns the exit code.
+Result<int> Serve(const ServeOptions& options);
+
+}  // namespace zeus::daemon::cli

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Measures zeusd on a simulated node of eight GPUs: requests, settings, the end of holders, streams, and what it costs when
+nobody asks. Beside them in the same run: a bare ping-pong between two processes, which bounds every request.
+
+usage: daemon [--seconds 5] [--leases 1000] [--streams 1000]
+"""
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ.get("ZEUS_BUILD", pathlib.Path(__file__).resolve().parents[1]))
+ZEUS, ZEUSD = BUILD / "bin" / "zeus", BUILD / "bin" / "zeusd"
+LOAD = BUILD / "bench" / "tools" / "daemon_load"
+# The benchmark sets a limit more often than a client may.
+CONFIGURATION = """
+[defaults]
+scopes = ["gpu-read", "gpu-control"]
+leases = 4000
+sets_per_second = { gpu_power_limit = 10000 }
+"""
+
+
+def process_figures(pid: int) -> tuple[float, int]:
+    """CPU seconds and resident bytes."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return ((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+class Node:
+    """A simulated node, and a daemon on it."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("ZEUS_SIM")}
+        self.environment |= {"ZEUS_SIM_DIR": str(folder), "ZEUS_KNOB_DIR": str(folder / "knobs"),
+                             "ZEUS_ACTIVITY_DIR": str(folder)}
+        subprocess.run([ZEUS, "sim", "start", "--gpus", "8xV100"], env=self.environment, check=True,
+                       stdout=subprocess.DEVNULL)
+        shell = subprocess.run(["sh", "-c", f'eval "$({ZEUS} sim env)" && env -0'], env=self.environment,
+                               capture_output=True, check=True)
+        self.environment = dict(entry.split("=", 1) for entry in shell.stdout.decode().split("\0") if "=" in entry)
+        config = folder / "zeusd.toml"
+        config.write_text(CONFIGURATION)
+        config.chmod(0o644)
+        self.socket = str(folder / "zeusd.sock")
+        started = time.monotonic()
+        self.daemon = subprocess.Popen([ZEUSD, "serve", "--socket-path", self.socket, "--config", config],
+                                       env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not self.answers():
+            if self.daemon.poll() is not None:
+                sys.exit("zeusd ended by itself")
+            time.sleep(0.001)
+        self.started_within = time.monotonic() - started
+        self.gpus = [gpu["uuid"] for gpu in self.get("/v1/node")["gpus"]]
+
+    def answers(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(self.socket) == 0
+
+    def get(self, target: str):
+        connection = http.client.HTTPConnection("localhost")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.socket)
+        connection.request("GET", target)
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+        return answer
+
+    def load(self, *words) -> dict:
+        done = subprocess.run([LOAD, self.socket, *map(str, words)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"daemon_load {words}: {done.stderr}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def close(self) -> None:
+        self.daemon.terminate()
+        self.daemon.wait()
+        subprocess.run([ZEUS, "sim", "stop"], env=self.environment, stdout=subprocess.DEVNULL, check=False)
+
+
+def microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} µs"
+
+
+def row(what: str, figure: str, goal: str) -> None:
+    print(f"{what:<58} {figure:>28}   {goal}", flush=True)
+
+
+def measure(node: Node, options: argparse.Namespace) -> None:
+    row("start to the first answer", f"{node.started_within * 1e3:.0f} ms", "100 ms + the driver's")
+    before, _ = process_figures(node.daemon.pid)
+    time.sleep(options.seconds)
+    after, resident = process_figures(node.daemon.pid)
+    row("idle daemon", f"{(after - before) / options.seconds:.3%}, {resident / 2**20:.1f} MiB", "0.05 %, 15 MiB")
+
+    ping = node.load("pingpong", options.seconds)
+    row("ping-pong of two processes", f"p50 {microseconds(ping['p50_seconds'])}", "-")
+    one = node.load("get", "/v1/readings", 1, options.seconds)
+    row("GET /v1/readings, 8 GPUs, 1 client",
+        f"p50 {microseconds(one['p50_seconds'])}, p99 {microseconds(one['p99_seconds'])}", "80, 400 µs")
+    many = node.load("get", "/v1/readings", 64, options.seconds)
+    row("the same, 64 clients", f"{many['per_second']:.0f} /s", "20000 /s")
+    health = node.load("get", "/healthz", 64, options.seconds)
+    row("GET /healthz, 64 clients", f"{health['per_second']:.0f} /s", "-")
+
+    sets = node.load("set", node.gpus[0], 200, 210, 2000)
+    row("set a power limit (with the simulated driver)",
+        f"p50 {microseconds(sets['p50_seconds'])}, p99 {microseconds(sets['p99_seconds'])}", "150 µs + the driver's")
+    dies = node.load("die", node.gpus[1], 180, options.leases, 50)
+    row(f"holder dies to knob written, {options.leases} leases",
+        f"p50 {dies['p50_seconds'] * 1e3:.1f} ms, p99 {dies['p99_seconds'] * 1e3:.1f} ms", "20, 100 ms")
+
+    streams = subprocess.Popen([LOAD, node.socket, "streams", "/v1/stream?events=reading&period=0.1",
+                                str(options.streams), str(options.seconds + 2)], stdout=subprocess.PIPE, text=True)
+    assert streams.stdout is not None
+    streams.stdout.readline()
+    time.sleep(1)
+    before, _ = process_figures(node.daemon.pid)
+    time.sleep(options.seconds)
+    after, resident = process_figures(node.daemon.pid)
+    figures = json.loads(streams.communicate()[0])
+    row(f"{options.streams} streams at 10 Hz, {figures['bytes'] / 2**20:.0f} MiB sent",
+        f"{(after - before) / options.seconds:.1%}, {resident / 2**20:.1f} MiB", "3 %, 64 MiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--leases", type=int, default=1000)
+    parser.add_argument("--streams", type=int, default=1000)
+    options = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="zeusd-bench-"))
+    node = Node(folder)
+    try:
+        measure(node, options)
+    finally:
+        node.close()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

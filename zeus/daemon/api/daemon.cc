@@ -1,0 +1,374 @@
+#include "zeus/daemon/api/daemon.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/base/log.h"
+#include "zeus/base/random.h"
+#include "zeus/base/text.h"
+
+namespace zeus::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Seconds kReadingPeriod = 50ms;  // Events of readings; clients ask for longer ones.
+constexpr Seconds kLongestStop = 20s;
+constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
+
+// The recorder looks at the devices this seldom while nobody wants readings, and at full rate for
+// this long after the last client that asked.
+constexpr Seconds kRestingPause = 1s;
+constexpr Seconds kWantedFor = 60s;
+
+// The owner of a lease of an earlier run: of its identity only the subject is known, and what the
+// kernel still tells about its process.
+Caller OwnerFromView(const wire::LeaseView& lease) {
+  Caller owner{.subject = lease.subject};
+  if (lease.subject.starts_with("uid:")) {
+    const auto uid = ParseUnsigned(std::string_view(lease.subject).substr(4));
+    if (uid.ok()) owner.uid = static_cast<uid_t>(uid.value());
+  } else {
+    owner.transport = Caller::Transport::kTcp;
+    owner.token_scopes = ScopeSet{Scope::kGpuControl, Scope::kCpuControl};
+  }
+  return owner;
+}
+
+Scope ControlOf(wire::LeaseKnob knob) {
+  return knob == wire::LeaseKnob::kCpuPowerLimit ? Scope::kCpuControl : Scope::kGpuControl;
+}
+
+bool IsWithin(const KnobBounds& bounds, const wire::Demand& demand) {
+  const auto allows = [&](const Setting& setting) {
+    if (const auto* watts = std::get_if<Watts>(&setting))
+      return !bounds.min_watts || *watts >= *bounds.min_watts;
+    return !bounds.min_hertz || std::get<Hertz>(setting) >= *bounds.min_hertz;
+  };
+  if (const auto* exactly = std::get_if<wire::Exactly>(&demand)) return allows(exactly->value);
+  if (const auto* at_most = std::get_if<wire::AtMost>(&demand)) return allows(at_most->value);
+  if (const auto* range = std::get_if<wire::InRange>(&demand)) return allows(range->highest);
+  return true;
+}
+
+std::size_t CountRestoring(const LeaseBook::Counts& counts) {
+  std::size_t restoring = 0;
+  for (const auto& [key, count] : counts.present)
+    if (key.second == wire::LeaseState::kRestoring) restoring += count;
+  return restoring;
+}
+
+Json KnobEvent(const wire::KnobKey& knob, const KnobReport& report) {
+  const auto value = [](const std::optional<wire::KnobValue>& one) {
+    return one ? wire::ToJson(*one) : Json();
+  };
+  Json event = {{"device", knob.device},
+                {"knob", wire::Name(knob.knob)},
+                {"effective", value(report.resolution.effective)},
+                {"enforced", value(report.enforced)},
+                {"baseline", value(report.baseline)},
+                {"foreign", report.foreign},
+                {"suspended", report.suspended}};
+  if (report.trouble) event["trouble"] = report.trouble->message;
+  return event;
+}
+
+}  // namespace
+
+const Caller& DaemonItself() {
+  static const Caller itself{.subject = "zeusd"};
+  return itself;
+}
+
+const Grant& EverythingGranted() {
+  static const Grant everything{.scopes = {Scope::kAdmin}, .all_devices = true};
+  return everything;
+}
+
+Daemon::Daemon(Clock& clock, DaemonOptions options, Configuration configuration)
+    : clock_(clock),
+      options_(std::move(options)),
+      configuration_(std::make_shared<const Configuration>(std::move(configuration))) {}
+
+Daemon::~Daemon() {
+  clerk_.reset();
+  teller_.reset();
+  // Its thread calls the book, which calls the desk, whose workers end watches.
+  std::unique_ptr<HolderWatch> watch;
+  {
+    const std::lock_guard lock(mutex_);
+    watch = std::move(watch_);
+  }
+  watch.reset();
+  desk_.reset();
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::Open(Clock& clock, Node node, Configuration configuration,
+                                             DaemonOptions options) {
+  std::unique_ptr<Daemon> daemon(new Daemon(clock, std::move(options), std::move(configuration)));
+  ZEUS_RETURN_IF_ERROR(daemon->Build(std::move(node)));
+  return daemon;
+}
+
+Status Daemon::Build(Node node) {
+  events_ = std::make_unique<EventStreams>(clock_, fmt::format("{:x}", SystemEntropy()));
+  streams_ = std::make_unique<PolledStreams>(clock_);
+  waiting_ = std::make_unique<WaitingAnswers>(clock_);
+  ZEUS_TRY(boards_,
+           NodeBoards::Create(node, {.generation = SystemEntropy(),
+                                     .cpu_energy_period = configuration_->cpu_energy_period}));
+  jobs_ = std::make_unique<JobBook>(
+      clock_, JobBook::Options{.ended = [this](const std::string& job) { book_->JobEnded(job); },
+                               .state_file = options_.jobs_file});
+  // Programs that use the daemon do not measure these devices by themselves: nothing to share.
+  ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
+                                        {.thread = options_.recorder_thread,
+                                         .shortest_pause = [this] { return RecorderPause(); },
+                                         .share = false,
+                                         .recorded =
+                                             [this](const std::string& device, TimePoint time,
+                                                    const DeviceReading& reading) {
+                                               boards_->Record(device, time, reading);
+                                             }}));
+  devices_ = std::make_unique<NodeDevices>(*recorder_);
+  ZEUS_TRY(audit_, AuditLog::Open(options_.audit_file, clock_));
+  journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
+  desk_ = std::make_unique<DeviceDesk>(
+      clock_, recorder_->node(), *journal_, audit_.get(),
+      DeviceDesk::Options{.foreign = configuration_->foreign,
+                          .bounds = configuration_->bounds,
+                          .wrap = options_.wrap,
+                          .reported = [this](const wire::KnobKey& knob, const KnobReport& report) {
+                            KnobReported(knob, report);
+                          }});
+  book_ = std::make_unique<LeaseBook>(
+      clock_, *desk_, audit_.get(),
+      LeaseBook::Options{.state_file = options_.state_file,
+                         .standing_file = options_.standing_file,
+                         .boot_clock = options_.boot_clock,
+                         .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
+                         .belongs_to_job =
+                             [this](const Caller& caller, std::string_view job) {
+                               return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
+                             },
+                         .changed = [this](const std::string& lease) { LeaseChanged(lease); }});
+  ZEUS_TRY(watch_,
+           HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
+  return Ok();
+}
+
+Status Daemon::Start() {
+  if (const Status loaded = jobs_->Load(); !loaded.ok())
+    log::Warning("the jobs of before are forgotten: {}", loaded.error().message);
+  ZEUS_TRY(const auto adopted, book_->Load());
+  ZEUS_RETURN_IF_ERROR(desk_->Start(*book_));
+  for (const LeaseBook::Adopted& one : adopted) {
+    auto pidfd = OpenPidfd(one.process);
+    if (pidfd.ok() && watch_->Add(one.lease, pidfd.value()).ok()) continue;
+    // It has ended since the book looked, or cannot be watched: then nobody would notice its end.
+    book_->ProcessEnded(one.lease);
+  }
+  for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
+  clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
+  teller_ = std::make_unique<Ticker>("zeusd-events", [this] { return PublishReadings(); });
+  return Ok();
+}
+
+TimePoint Daemon::Step() {
+  const TimePoint leases = book_->Step();
+  const TimePoint jobs = jobs_->Step();
+  BookEnergy();
+  return std::min({leases, jobs, clock_.Now() + kLongestPause});
+}
+
+TimePoint Daemon::PublishReadings() {
+  const TimePoint next = events_->Step();
+  if (events_->counts().streams == 0) return Ticker::kWhenWoken;
+  const ReadingText text(*recorder_);
+  const TimePoint now = clock_.Now();
+  for (const auto* list : {&devices_->gpus(), &devices_->cpus()})
+    for (const NodeDevice& device : *list) {
+      Event event{.kind = EventKind::kReading, .device = device.id};
+      text.Append(device, now, event.data);
+      events_->Publish(event);
+    }
+  return std::min(next, now + kReadingPeriod);
+}
+
+Seconds Daemon::RecorderPause() const {
+  const bool wanted = board_clients_ > 0 || clock_.Now() - wanted_at_.load() < kWantedFor ||
+                      streams_->size() > 0 || events_->counts().streams > 0 || jobs_->AnyRunning();
+  return wanted ? Seconds(0) : kRestingPause;
+}
+
+void Daemon::ReadingsWanted() {
+  const TimePoint now = clock_.Now();
+  // A recorder that does not rest needs no wake for each of thousands of requests.
+  if (now - wanted_at_.exchange(now) >= kWantedFor) recorder_->Wake();
+}
+
+void Daemon::SetBoardClients(std::size_t clients) {
+  if (board_clients_.exchange(clients) < clients) recorder_->Wake();
+}
+
+void Daemon::BookEnergy() {
+  std::vector<JobBook::Slice> slices;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto* list : {&devices_->gpus(), &devices_->cpus()})
+      for (const NodeDevice& device : *list) {
+        const auto energy = devices_->EnergyOf(device);
+        if (!energy) continue;
+        const auto [before, first] = booked_.try_emplace(device.id, *energy);
+        if (!first)
+          slices.push_back({.device = device.id,
+                            .energy = energy->total - before->second.total,
+                            .sigma = energy->sigma - before->second.sigma});
+        before->second = *energy;
+      }
+  }
+  for (const JobBook::Slice& slice : slices) jobs_->Book(slice);
+}
+
+Status Daemon::Stop() {
+  events_->EndAll();
+  streams_->EndAll();
+  if (configuration()->stop_policy == StopPolicy::kLeave) return Ok();
+  const auto knobs = book_->TurnedKnobs();
+  book_->EndAll({}, EndReason::kStopped);
+  const TimePoint until = clock_.Now() + kLongestStop;
+  bool settled = true;
+  for (const wire::KnobKey& knob : knobs) {
+    desk_->Wake(knob);
+    settled = desk_->WaitUntilSettled(knob, std::max(Seconds(0), until - clock_.Now())) && settled;
+  }
+  if (settled && CountRestoring(book_->CountLeases()) == 0) return Ok();
+  return Error{ErrorCode::kUnavailable,
+               "not every knob could be put back: zeusd restore --all tries again"};
+}
+
+std::shared_ptr<const Configuration> Daemon::configuration() const {
+  const std::lock_guard lock(mutex_);
+  return configuration_;
+}
+
+Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
+
+bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease) const {
+  std::shared_ptr<const Caller> owner;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = owners_.find(lease.id);
+    if (found != owners_.end()) owner = found->second;
+  }
+  if (!owner) owner = std::make_shared<const Caller>(OwnerFromView(lease));
+  Grant grant = GrantFor(rules, *owner);
+  if (grant.admin()) return true;
+  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(*owner));
+  return std::ranges::all_of(lease.knobs, [&](const wire::KnobView& knob) {
+    const wire::KnobKey& key = knob.request.key;
+    if (!grant.scopes.Has(ControlOf(key.knob))) return false;
+    if (!grant.all_devices && !grant.devices.contains(key.device)) return false;
+    const auto bounds = grant.bounds.find(key.knob);
+    return bounds == grant.bounds.end() || IsWithin(bounds->second, knob.request.demand);
+  });
+}
+
+std::size_t Daemon::Reload(Configuration configuration) {
+  auto fresh = std::make_shared<const Configuration>(std::move(configuration));
+  {
+    const std::lock_guard lock(mutex_);
+    configuration_ = fresh;
+  }
+  ++configuration_number_;
+  desk_->SetForeignPolicy(fresh->foreign);
+  desk_->SetBounds(fresh->bounds);
+  return book_->Revoke([&](const wire::LeaseView& lease) { return Allows(*fresh, lease); });
+}
+
+OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& grant,
+                                          const wire::LeaseSpec& spec) {
+  OrRefusal<wire::LeaseView> created = book_->Create(caller, grant, spec);
+  const auto* lease = std::get_if<wire::LeaseView>(&created);
+  if (lease == nullptr) return created;
+  {
+    const std::lock_guard lock(mutex_);
+    owners_.insert_or_assign(lease->id, std::make_shared<const Caller>(caller));
+  }
+  if (lease->holder == wire::HolderKind::kProcess && caller.pidfd)
+    if (const Status watched = watch_->Add(lease->id, caller.pidfd); !watched.ok()) {
+      (void)book_->End(DaemonItself(), EverythingGranted(), lease->id, EndReason::kFailed);
+      return wire::LeaseRefusal{.kind = wire::LeaseRefusal::Kind::kUnavailable,
+                                .message = watched.error().message};
+    }
+  if (lease->expires_in) DeadlinesChanged();
+  return created;
+}
+
+OrRefusal<wire::LeaseView> Daemon::HandOver(const Caller& caller, const Grant& grant,
+                                            std::string_view lease, std::int64_t pid) {
+  using Kind = wire::LeaseRefusal::Kind;
+  // The namespace and the start time are those that the daemon sees: its own.
+  auto process = ProcessWithPid(pid);
+  if (!process.ok())
+    return wire::LeaseRefusal{.kind = Kind::kMalformed, .message = process.error().message};
+  auto pidfd = OpenPidfd(process.value());
+  if (!pidfd.ok())
+    return wire::LeaseRefusal{.kind = Kind::kMalformed, .message = pidfd.error().message};
+  const Holder holder{
+      .kind = wire::HolderKind::kProcess, .process = process.value(), .pidfd = pidfd.value()};
+  OrRefusal<wire::LeaseView> changed = book_->HandOver(caller, grant, lease, holder);
+  if (std::holds_alternative<wire::LeaseView>(changed)) {
+    const std::string key(lease);
+    watch_->Remove(key);
+    if (!watch_->Add(key, pidfd.value()).ok()) book_->ProcessEnded(key);
+  }
+  return changed;
+}
+
+std::optional<Status> Daemon::Settled(const wire::LeaseView& lease) const {
+  using wire::LeaseState;
+  if (lease.state == LeaseState::kActive || lease.state == LeaseState::kSuspended) {
+    // A replacement of its requests may have been taken back.
+    if (const auto trouble = book_->TroubleOf(lease.id)) return *trouble;
+    return Ok();
+  }
+  if (lease.state == LeaseState::kApplying || lease.state == LeaseState::kRestoring)
+    return std::nullopt;
+  if (const auto trouble = book_->TroubleOf(lease.id)) return *trouble;
+  return Error{ErrorCode::kUnavailable,
+               fmt::format("the lease ended before its knobs were set: {}", lease.end_reason)};
+}
+
+void Daemon::LeaseChanged(const std::string& lease) {
+  waiting_->Notify(lease);
+  const auto found = book_->View(DaemonItself(), EverythingGranted(), lease);
+  const auto* view = std::get_if<wire::LeaseView>(&found);
+  if (view == nullptr) return;
+  if (view->state == wire::LeaseState::kEnded) {
+    const std::lock_guard lock(mutex_);
+    if (watch_) watch_->Remove(lease);
+    owners_.erase(lease);
+  }
+  events_->Publish({.kind = EventKind::kLease,
+                    .device = view->knobs.empty() ? "" : view->knobs.front().request.key.device,
+                    .subject = view->subject,
+                    .data = JsonText(wire::ToJson(*view))});
+}
+
+void Daemon::KnobReported(const wire::KnobKey& knob, const KnobReport& report) {
+  std::string data = JsonText(KnobEvent(knob, report));
+  {
+    const std::lock_guard lock(mutex_);
+    std::string& shown = shown_[knob];
+    if (shown == data) return;
+    shown = data;
+  }
+  events_->Publish({.kind = EventKind::kKnob, .device = knob.device, .data = std::move(data)});
+}
+
+}  // namespace zeus::daemon

@@ -1,0 +1,142 @@
+#include "zeus/daemon/api/node_devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "zeus/base/json.h"
+#include "zeus/base/wall_time_text.h"
+
+namespace zeus::daemon {
+namespace {
+
+std::string IdOf(const Gpu& gpu) {
+  const GpuIdentity& identity = gpu.identity();
+  if (!identity.uuid.empty()) return identity.uuid;
+  return identity.pci_address.empty() ? gpu.name() : identity.pci_address;
+}
+
+std::optional<std::size_t> FindRecorded(const EnergyMonitor& monitor, const std::string& name) {
+  for (std::size_t device = 0; device < monitor.device_count(); ++device)
+    if (monitor.device_name(device) == name) return device;
+  return std::nullopt;
+}
+
+// Writes `"name": 1.25, `, or null where there is no number.
+void Number(std::string& text, std::string_view name, double value) {
+  if (std::isfinite(value))
+    fmt::format_to(std::back_inserter(text), R"("{}":{},)", name, value);
+  else
+    fmt::format_to(std::back_inserter(text), R"("{}":null,)", name);
+}
+template <class T>
+void Number(std::string& text, std::string_view name, const Result<T>& value) {
+  if (value.ok())
+    Number(text, name, value.value().value());
+  else
+    fmt::format_to(std::back_inserter(text), R"("{}":null,)", name);
+}
+
+void AppendFlags(std::string& text, MeasurementFlags flags) {
+  text += R"("flags":[)";
+  if (!flags.empty()) {
+    for (const std::string_view flag : flags.Names())
+      fmt::format_to(std::back_inserter(text), R"("{}",)", flag);
+    text.pop_back();
+  }
+  text += ']';
+}
+
+}  // namespace
+
+NodeDevices::NodeDevices(NodeMonitor& recorder) : recorder_(recorder) {
+  const EnergyMonitor& monitor = recorder.monitor();
+  for (const auto& gpu : recorder.node().gpus)
+    gpus_.push_back({.id = IdOf(*gpu),
+                     .name = gpu->name(),
+                     .gpu = gpu.get(),
+                     .recorded = FindRecorded(monitor, gpu->name())});
+  std::ranges::stable_sort(
+      gpus_, {}, [](const NodeDevice& device) { return device.gpu->identity().pci_address; });
+  for (std::size_t index = 0; index < gpus_.size(); ++index) gpus_[index].index = index;
+  for (const auto& cpu : recorder.node().cpus) {
+    NodeDevice device{.id = cpu->name(),
+                      .name = cpu->name(),
+                      .index = static_cast<std::size_t>(cpu->identity().package),
+                      .cpu = cpu.get(),
+                      .recorded = FindRecorded(monitor, cpu->name())};
+    if (EnergyMeter* dram = cpu->dram()) device.dram_recorded = FindRecorded(monitor, dram->name());
+    cpus_.push_back(std::move(device));
+  }
+}
+
+const NodeDevice* NodeDevices::Find(std::string_view id) const {
+  for (const auto* list : {&gpus_, &cpus_})
+    for (const NodeDevice& device : *list)
+      if (device.id == id) return &device;
+  return nullptr;
+}
+
+std::optional<NodeDevices::Energy> NodeDevices::EnergyOf(const NodeDevice& device) const {
+  if (!device.recorded) return std::nullopt;
+  const auto present = recorder_.monitor().Now(*device.recorded);
+  if (!present.total.ok()) return std::nullopt;
+  return Energy{.total = present.total.value(), .sigma = present.total_sigma};
+}
+
+void ReadingText::Append(const NodeDevice& device, TimePoint now, std::string& text) const {
+  fmt::format_to(std::back_inserter(text), R"({{"device":"{}","name":"{}","index":{},)", device.id,
+                 device.name, device.index);
+  if (!device.recorded) {
+    text += R"("reason":"it is not recorded"})";
+    return;
+  }
+  EnergyMonitor& monitor = recorder_.monitor();
+  const EnergyMonitor::Present present = monitor.Now(*device.recorded);
+  Number(text, "energy_joules", present.total);
+  Number(text, "energy_sigma_joules", present.total_sigma.value());
+  Number(text, "power_watts", present.power);
+  Number(text, "power_sigma_watts", present.power_sigma.value());
+  const Seconds age = now - monitor.SettledUntil(*device.recorded);
+  Number(text, "age_seconds", age < Seconds(1e9) ? age.count() : NAN);
+  if (device.gpu != nullptr) {
+    Number(text, "instant_power_watts", present.instant_power);
+    Number(text, "temperature_celsius", present.temperature);
+    Number(text, "graphics_clock_hertz", present.graphics_clock);
+    Number(text, "requested_limit_watts", present.requested_limit);
+    Number(text, "enforced_limit_watts", present.enforced_limit);
+    if (present.utilization.ok()) {
+      Number(text, "compute_utilization", present.utilization.value().compute);
+      Number(text, "memory_utilization", present.utilization.value().memory);
+    }
+  } else if (device.dram_recorded) {
+    const EnergyMonitor::Present dram = monitor.Now(*device.dram_recorded);
+    Number(text, "dram_energy_joules", dram.total);
+    Number(text, "dram_power_watts", dram.power);
+  }
+  if (!present.total.ok())
+    text += R"("reason":)" + JsonText(Json(present.total.error().message)) + ",";
+  fmt::format_to(std::back_inserter(text), R"("source":"{}",)", EnergySourceName(present.source));
+  AppendFlags(text, present.flags);
+  text += '}';
+}
+
+std::string ReadingText::Document(const std::vector<const NodeDevice*>& devices) const {
+  Clock& clock = recorder_.monitor().clock();
+  const TimePoint now = clock.Now();
+  std::string text;
+  text.reserve(64 + 512 * devices.size());
+  fmt::format_to(std::back_inserter(text), R"({{"at_seconds":{:.6f},"time":"{}","devices":[)",
+                 now.time_since_epoch().count(), ToExactText(clock.WallNow()));
+  for (const NodeDevice* device : devices) {
+    Append(*device, now, text);
+    text += ',';
+  }
+  if (!devices.empty()) text.pop_back();
+  text += "]}";
+  return text;
+}
+
+}  // namespace zeus::daemon

@@ -1,0 +1,114 @@
+#include "zeus/daemon/api/node_metrics.h"
+
+#include <array>
+
+#include "zeus/base/version.h"
+#include "zeus/export/prometheus.h"
+#include "zeus/metrics/metric_catalogue.h"
+
+namespace zeus::daemon {
+namespace {
+
+constexpr std::array kBounds = {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+                                0.01,    0.025,  0.05,    0.1,    0.25,  1.0,    10.0};
+constexpr std::array<const char*, 3> kDenials = {"token", "no_token", "scope"};
+constexpr std::size_t kMostJobs = 1024;
+
+double ToDouble(std::uint64_t count) { return static_cast<double>(count); }
+
+void AddLeases(const LeaseBook::Counts& counts, MetricSet& set) {
+  for (const auto& [key, count] : counts.present)
+    set.Add(metrics::kLeases,
+            {{"class", std::string(wire::Name(key.first))},
+             {"state", std::string(wire::Name(key.second))}},
+            ToDouble(count));
+  for (const auto& [reason, count] : counts.ended)
+    set.Add(metrics::kLeasesEnded, {{"reason", std::string(Name(reason))}}, ToDouble(count));
+  set.Add(metrics::kKnobRestorePending, {}, ToDouble(counts.restore_pending));
+}
+
+void AddKnobValue(const wire::KnobKey& knob, const char* kind,
+                  const std::optional<wire::KnobValue>& value, MetricSet& set) {
+  if (!value) return;
+  const auto* setting = std::get_if<Setting>(&*value);
+  if (setting == nullptr) return;
+  if (const auto* watts = std::get_if<Watts>(setting))
+    set.Add(metrics::kKnobWatts,
+            {{"uuid", knob.device}, {"knob", std::string(wire::Name(knob.knob))}, {"kind", kind}},
+            watts->value());
+}
+
+void AddKnobs(const DeviceDesk& desk, MetricSet& set) {
+  for (const KnobFacts& facts : desk.Knobs()) {
+    const auto report = desk.Latest(facts.key);
+    if (!report) continue;
+    AddKnobValue(facts.key, "baseline", report->baseline, set);
+    AddKnobValue(facts.key, "effective", report->resolution.effective, set);
+    AddKnobValue(facts.key, "enforced", report->enforced, set);
+  }
+  for (const DeviceDesk::DeviceState& device : desk.Devices()) {
+    set.Add(metrics::kDeviceStuck, {{"device", device.name}}, device.stuck ? 1 : 0);
+    set.Add(metrics::kForeignChanges, {{"device", device.name}}, ToDouble(device.foreign_changes));
+  }
+}
+
+void AddJobs(const JobBook& jobs, MetricSet& set) {
+  std::size_t series = 0;
+  for (const JobBook::View& job : jobs.List())
+    for (const JobBook::DeviceShare& share : job.devices) {
+      if (++series > kMostJobs) return;
+      set.Add(metrics::kJobEnergy,
+              {{"job", job.spec.id},
+               {"user", job.spec.uid ? std::to_string(*job.spec.uid) : ""},
+               {"uuid", share.device}},
+              share.energy.value());
+    }
+  for (const auto& [device, total] : jobs.Totals())
+    set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
+}
+
+}  // namespace
+
+void NodeMetrics::Observe(const http::FinishedRequest& request) {
+  // Clients can invent any path, so unknown ones share one label.
+  const std::string route = request.route.empty() ? "none" : request.route;
+  const std::lock_guard lock(mutex_);
+  ++requests_[{route, request.status}];
+  durations_.try_emplace(route, kBounds).first->second.Observe(request.duration.count());
+}
+
+void NodeMetrics::AddRequests(MetricSet& set) const {
+  set.Add(metrics::kDaemonConnections, {{"transport", "unix"}},
+          ToDouble(unix_connections_.open.load()));
+  set.Add(metrics::kDaemonConnections, {{"transport", "tcp"}},
+          ToDouble(tcp_connections_.open.load()));
+  for (std::size_t reason = 0; reason < denials_.size(); ++reason)
+    set.Add(metrics::kDaemonDenied, {{"reason", kDenials[reason]}},
+            ToDouble(denials_[reason].load()));
+  for (const auto& [key, count] : requests_)
+    set.Add(metrics::kDaemonRequests,
+            {{"route", key.first}, {"status", std::to_string(key.second)}}, ToDouble(count));
+  for (const auto& [route, histogram] : durations_)
+    set.Add(metrics::kDaemonRequestDuration, {{"route", route}}, histogram);
+}
+
+std::string NodeMetrics::Text(Daemon& daemon) {
+  MetricSet set;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!sampler_) sampler_ = std::make_unique<NodeSampler>(daemon.recorder());
+    AddSample(sampler_->Take(), set);
+    AddRequests(set);
+  }
+  set.Add(metrics::kDaemonStreams, {},
+          ToDouble(daemon.events().counts().streams + daemon.streams().size()));
+  set.Add(metrics::kDaemonStreamDropped, {}, ToDouble(daemon.events().counts().dropped));
+  set.Add(metrics::kDaemonAuditLost, {}, ToDouble(daemon.audit().lost()));
+  AddLeases(daemon.book().CountLeases(), set);
+  AddKnobs(daemon.desk(), set);
+  AddJobs(daemon.jobs(), set);
+  AddProcess(Version(), ProcessCpuTime(), set);
+  return set.Text();
+}
+
+}  // namespace zeus::daemon

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/http/pushed_response.h"
+
+// Server-sent events for many clients (GET /v1/stream). An event is encoded once, and clients share
+// its text. A client's queue lives here and not in the server: the server pulls from it whenever
+// the client has taken everything before, so a client that reads slowly costs a bounded queue, and
+// its readings become fewer instead of older.
+namespace zeus::daemon {
+
+enum class EventKind { kReading, kLease, kKnob, kNotice };
+std::string_view Name(EventKind kind);  // "reading", "lease", "knob", "notice"
+Result<EventKind> ParseEventKind(std::string_view name);
+
+struct Event {
+  EventKind kind = EventKind::kReading;
+  std::string device{};   // The device that it is about; empty: about all of them.
+  std::string subject{};  // Only this caller and administrators see it; empty: everybody.
+  std::string data{};     // A JSON object in one line.
+};
+
+// The events that one client asked for and may see.
+struct EventFilter {
+  std::set<std::string> devices{};  // Empty: all.
+  std::set<EventKind> kinds{};      // Empty: all.
+  Seconds period{};                 // The least time between two readings of a device.
+  std::string subject{};            // The caller.
+  bool sees_all = false;            // The caller is an administrator.
+};
+
+class EventQueue;
+
+// Thread-safe. Responses that it made may outlive it, but not the clock.
+class EventStreams {
+ public:
+  struct Limits {
+    std::size_t streams = 1024;
+    std::size_t events = 64;                      // In the queue of one client.
+    std::size_t bytes = std::size_t{256} * 1024;  // Likewise.
+    std::size_t replayed = 1024;                  // Events kept for clients that come back.
+    Seconds ping{15};                             // A silent stream carries a comment this often.
+  };
+  struct Counts {
+    std::size_t streams = 0;
+    std::uint64_t dropped = 0;  // Events that clients did not get because they read too slowly.
+  };
+
+  // `run` names this run of the daemon in the ids of events, so that the id of an earlier run
+  // replays nothing: letters and digits.
+  EventStreams(const Clock& clock, std::string run, const Limits& limits);
+  EventStreams(const Clock& clock, std::string run) : EventStreams(clock, std::move(run), {}) {}
+  ~EventStreams();  // As EndAll().
+  EventStreams(const EventStreams&) = delete;
+  EventStreams& operator=(const EventStreams&) = delete;
+
+  // A response for Answer::pushed: `present` at once, events after `last_event_id` (the header of
+  // that name, from outside), then what is published. kUnavailable when there are too many streams.
+  Result<std::shared_ptr<http::PushedResponse>> Open(EventFilter filter,
+                                                     std::string_view last_event_id = {},
+                                                     const std::vector<Event>& present = {});
+
+  // Never waits for a client. Events other than readings get an id and are kept for replay.
+  void Publish(const Event& event);
+
+  // Sends comments to silent clients, and readings that waited for their period. Returns when to
+  // come again.
+  TimePoint Step();
+
+  // Ends all streams, and refuses new ones: the server is about to stop.
+  void EndAll();
+
+  Counts counts() const;
+
+ private:
+  struct Encoded;
+  friend class EventQueue;
+
+  std::shared_ptr<const Encoded> Encode(const Event& event, std::uint64_t number) const;
+  void Replay(EventQueue& queue, std::string_view last_event_id) const;  // Needs mutex_.
+  void Prune();                                                          // Needs mutex_.
+
+  const Clock& clock_;
+  const std::string run_;
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_, to the end of the class.
+  std::vector<std::shared_ptr<EventQueue>> queues_{};
+  std::deque<std::shared_ptr<const Encoded>> kept_{};  // Oldest first.
+  std::uint64_t last_number_ = 0;                      // Events with an id count up.
+  std::uint64_t dropped_before_ = 0;                   // By clients that have left.
+  bool ended_ = false;
+};
+
+}  // namespace zeus::daemon
