@@ -13,20 +13,9 @@ import tempfile
 import unittest
 
 from sim_testing import wait_until
-from zeusd_testing import LIMIT, ZeusdTestCase
+from zeusd_testing import CONFIGURATION, LIMIT, RESEARCHER, STRANGER, ZeusdTestCase
 
 CLIENT = pathlib.Path(__file__).resolve().parent / "zeusd_client.py"
-RESEARCHER, STRANGER = 12001, 12002
-CONFIGURATION = f"""
-[defaults]
-scopes = ["gpu-read"]
-
-[[rule]]
-name = "researchers"
-match = {{ uids = [{RESEARCHER}] }}
-scopes = ["gpu-read", "gpu-control"]
-gpu_power_limit = {{ min_watts = 150 }}
-"""
 
 
 @unittest.skipUnless(os.geteuid() == 0, "becoming other users needs root")

@@ -9,19 +9,8 @@ import unittest
 
 from sim_testing import wait_until
 from zeusd_client import UnixConnection
-from zeusd_testing import LIMIT, Answer, ZeusdTestCase
+from zeusd_testing import CONFIGURATION, LIMIT, RESEARCHER, STRANGER, Answer, ZeusdTestCase
 
-RESEARCHER, FLOODER = 12001, 12002
-CONFIGURATION = f"""
-[defaults]
-scopes = ["gpu-read"]
-
-[[rule]]
-name = "researchers"
-match = {{ uids = [{RESEARCHER}] }}
-scopes = ["gpu-read", "gpu-control"]
-gpu_power_limit = {{ min_watts = 150 }}
-"""
 FLOOD = """
 import socket, sys
 connections = []
@@ -85,7 +74,7 @@ class ZeusdHostileTest(ZeusdTestCase):
         # Fewer connections in all than the flooder makes, and more than one user gets.
         self.start_daemon(prefix=["prlimit", "--nofile=1024"])
         flooder = subprocess.Popen(
-            ["setpriv", "--reuid", str(FLOODER), "--regid", str(FLOODER), "--clear-groups", "/usr/bin/python3", "-c",
+            ["setpriv", "--reuid", str(STRANGER), "--regid", str(STRANGER), "--clear-groups", "/usr/bin/python3", "-c",
              FLOOD, self.socket_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (flooder.kill(), flooder.communicate()))
         self.assertEqual(flooder.stdout.readline(), "flooded\n")

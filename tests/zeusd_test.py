@@ -10,19 +10,7 @@ import unittest
 
 from sim_testing import wait_until
 from zeusd_client import UnixConnection
-from zeusd_testing import LIMIT, LOWEST, Stream, ZeusdTestCase
-
-RESEARCHER, STRANGER = 12001, 12002
-CONFIGURATION = f"""
-[defaults]
-scopes = ["gpu-read"]
-
-[[rule]]
-name = "researchers"
-match = {{ uids = [{RESEARCHER}] }}
-scopes = ["gpu-read", "gpu-control"]
-gpu_power_limit = {{ min_watts = 150 }}
-"""
+from zeusd_testing import CONFIGURATION, LIMIT, LOWEST, RESEARCHER, STRANGER, Stream, ZeusdTestCase
 
 
 @unittest.skipUnless(os.geteuid() == 0, "becoming other users needs root")

@@ -13,6 +13,18 @@ ZEUSD = os.environ.get("ZEUSD_BINARY", os.path.join(os.path.dirname(ZEUS), "zeus
 CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zeusd_client.py")
 LIMIT = 250  # Watts of an undisturbed GPU.
 LOWEST = 100
+# One user may control GPUs down to 150 W, all others may look.
+RESEARCHER, STRANGER = 12001, 12002
+CONFIGURATION = f"""
+[defaults]
+scopes = ["gpu-read"]
+
+[[rule]]
+name = "researchers"
+match = {{ uids = [{RESEARCHER}] }}
+scopes = ["gpu-read", "gpu-control"]
+gpu_power_limit = {{ min_watts = 150 }}
+"""
 
 
 class Answer:
