@@ -16,6 +16,7 @@ known, as they share what ccache compiled.
 """
 import argparse
 import bisect
+import collections
 import concurrent.futures
 import dataclasses
 import functools
@@ -27,6 +28,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -275,30 +277,48 @@ class PrecompiledHeaders:
         return made if done.returncode == 0 else None
 
 
-def run(task: Task, build: pathlib.Path, headers: PrecompiledHeaders) -> tuple[int, str]:
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    status: int
+    output: str
+    seconds: float    # CPU time.
+
+
+def run(task: Task, build: pathlib.Path, headers: PrecompiledHeaders) -> Outcome:
     if task.joined:
         join(task)
-    done = subprocess.run([*task.command, *headers.flags(task)], cwd=build, capture_output=True,
-                          text=True)
-    output = done.stdout or done.stderr
-    return done.returncode, name_inputs(task, output) if task.joined else output
+    with tempfile.TemporaryFile("w+") as found, tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen([*task.command, *headers.flags(task)], cwd=build, stdout=found,
+                                   stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for stream in (found, said):
+            stream.seek(0)
+        output = found.read() or said.read()
+    return Outcome(process.returncode, name_inputs(task, output) if task.joined else output,
+                   usage.ru_utime + usage.ru_stime)
 
 
 def check(todo: dict[Task, pathlib.Path], build: pathlib.Path) -> int:
     """Runs {task: stamp}; leaves a stamp for each that finds nothing. Returns the failures."""
     failures = 0
+    seconds = collections.Counter()
     headers = PrecompiledHeaders(build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {pool.submit(run, task, build, headers): task for task in todo}
         for number, finished in enumerate(concurrent.futures.as_completed(runs), 1):
-            (status, output), task = finished.result(), runs[finished]
-            if status == 0:
+            outcome, task = finished.result(), runs[finished]
+            seconds["alone" if "-fsyntax-only" in task.command else "clang-tidy"] += outcome.seconds
+            if outcome.status == 0:
                 todo[task].touch()
             else:
                 failures += 1
-                print(f"{task.title}\n{output}", flush=True)
+                print(f"{task.title}\n{outcome.output}", flush=True)
             if number % 50 == 0:
                 print(f"c++: {number} of {len(todo)} checked", flush=True)
+    if todo:
+        print(f"c++: {seconds['clang-tidy']:.0f} CPU s of clang-tidy over units, "
+              f"{seconds['alone']:.0f} of files alone", flush=True)
     return failures
 
 
