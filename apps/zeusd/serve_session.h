@@ -20,6 +20,7 @@ struct ServeOptions {
   std::string tls_certificate{};
   std::string tls_key{};
   bool insecure = false;
+  std::vector<std::string> hosts{};  // Further names of the address on this machine.
   std::string signing_key{};
   std::string revoked_tokens{};
   std::string configuration{};

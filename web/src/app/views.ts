@@ -18,6 +18,7 @@ export interface View {
 
 export const views: View[] = [
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
+  { path: "/node/:device", title: "Device", component: NodePage, feature: "node" },
 ];
 
 export function isListed(view: View): boolean {

@@ -15,7 +15,6 @@
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/daemon/access_rules.h"
-#include "zeus/daemon/api/node_devices.h"
 #include "zeus/daemon/api/polled_streams.h"
 #include "zeus/daemon/api/waiting_answers.h"
 #include "zeus/daemon/audit_log.h"
@@ -26,9 +25,15 @@
 #include "zeus/daemon/job_book.h"
 #include "zeus/daemon/lease_book.h"
 #include "zeus/device/knobs/knob_journal.h"
+#include "zeus/live/node_devices.h"
+#include "zeus/live/node_history.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus::daemon {
+
+using live::NodeDevice;
+using live::NodeDevices;
+using live::ReadingText;
 
 struct DaemonOptions {
   std::filesystem::path knob_folder{};    // The folder of the journal; must exist.
@@ -95,6 +100,7 @@ class Daemon {
   NodeMonitor& recorder() { return *recorder_; }
   const NodeBoards& boards() const { return *boards_; }
   const NodeDevices& devices() const { return *devices_; }
+  live::NodeHistory& history() { return *history_; }
   AuditLog& audit() { return *audit_; }
   DeviceDesk& desk() { return *desk_; }
   LeaseBook& book() { return *book_; }
@@ -146,6 +152,7 @@ class Daemon {
   std::unique_ptr<JobBook> jobs_;
   std::unique_ptr<NodeMonitor> recorder_;  // Its thread asks those above whether it may rest.
   std::unique_ptr<NodeDevices> devices_;
+  std::unique_ptr<live::NodeHistory> history_;
   std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<KnobJournal> journal_;
   std::unique_ptr<DeviceDesk> desk_;

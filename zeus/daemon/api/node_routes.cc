@@ -176,7 +176,8 @@ http::Answer GetWhoami(Daemon& daemon, const Call& call) {
             {"leases", {{"used", daemon.book().CountOf(caller.subject)}, {"most", grant.leases}}}});
 }
 
-// The devices that a request names, or all that its caller may read.
+}  // namespace
+
 Result<std::vector<const NodeDevice*>> ReadableDevices(const Daemon& daemon, const Call& call) {
   const auto may_read = [&call](const NodeDevice& device) {
     return call.grant.scopes.Has(device.gpu != nullptr ? Scope::kGpuRead : Scope::kCpuRead);
@@ -198,6 +199,8 @@ Result<std::vector<const NodeDevice*>> ReadableDevices(const Daemon& daemon, con
       if (may_read(device)) devices.push_back(&device);
   return devices;
 }
+
+namespace {
 
 http::Answer GetReadings(Daemon& daemon, const Call& call) {
   const auto devices = ReadableDevices(daemon, call);
