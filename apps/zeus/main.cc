@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
   AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
+  AddFleetCommand(app, action);
   AddJobCommand(app, action);
   AddKnobsCommand(app, action);
   AddLeaseCommand(app, action);

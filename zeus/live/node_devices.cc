@@ -134,8 +134,11 @@ void ReadingText::Append(const NodeDevice& device, TimePoint now, std::string& t
     Number(text, "dram_energy_joules", dram.total);
     Number(text, "dram_power_watts", dram.power);
   }
-  if (!present.total.ok())
-    text += R"("reason":)" + JsonText(Json(present.total.error().message)) + ",";
+  // A device that is lost keeps the energy that it used before.
+  const Error* why = !present.total.ok()   ? &present.total.error()
+                     : !present.power.ok() ? &present.power.error()
+                                           : nullptr;
+  if (why != nullptr) text += R"("reason":)" + JsonText(Json(why->message)) + ",";
   fmt::format_to(std::back_inserter(text), R"("source":"{}",)", EnergySourceName(present.source));
   AppendFlags(text, present.flags);
   text += '}';

@@ -1,6 +1,7 @@
 // The table of all views. A view is one line here and one component: it is shown where the server
 // has its feature (/app.json).
 import type { ComponentType } from "preact";
+import { FleetPage } from "../live/fleet_page";
 import { NodePage } from "../live/node_page";
 
 export interface ViewProps {
@@ -17,6 +18,7 @@ export interface View {
 }
 
 export const views: View[] = [
+  { path: "/fleet", title: "Fleet", component: FleetPage, feature: "fleet" },
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
   { path: "/node/:device", title: "Device", component: NodePage, feature: "node" },
 ];

@@ -22,17 +22,21 @@
 #include "zeus/daemon/audit_log.h"
 #include "zeus/daemon/board.h"
 #include "zeus/daemon/device_desk.h"
-#include "zeus/daemon/event_stream.h"
 #include "zeus/daemon/holder_watch.h"
 #include "zeus/daemon/job_book.h"
 #include "zeus/daemon/lease_book.h"
 #include "zeus/device/knobs/knob_journal.h"
+#include "zeus/live/event_stream.h"
 #include "zeus/live/node_devices.h"
 #include "zeus/live/node_history.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus::daemon {
 
+using live::EventFilter;
+using live::EventKind;
+using live::EventStreams;
+using live::ParseEventKind;
 using live::NodeDevice;
 using live::NodeDevices;
 using live::ReadingText;
