@@ -52,6 +52,7 @@ class Readiness {
 
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.
+  JobFeed* feed = nullptr;               // nullptr: the server has no stream of all jobs.
   PipelineSessions* sessions = nullptr;  // nullptr: none for the reference's pipelines either.
   Seconds rank_timeout = Seconds(600);   // The longest time that a rank waits for the others.
   http::AccessControl::Options access{};
@@ -88,6 +89,7 @@ class Api final : public http::RequestHandler {
   void AddSystemRoutes();
 
   ServerMetrics& metrics_;
+  JobOverviews overviews_{};
   http::AccessLog* const log_;
   const ApiOptions options_;
   http::AccessControl access_;
