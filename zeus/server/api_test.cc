@@ -96,6 +96,17 @@ TEST_F(ApiTest, BoundsAndEtasThatMakeNoSenseAreRefused) {
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist/arms?eta=1").status, 200);
 }
 
+TEST_F(ApiTest, TheApplicationIsServedBesideTheRoutesAndNeedsNoToken) {
+  const web::Application application({.program = "zeus serve", .features = {"jobs"}});
+  Api api(service_, metrics_, nullptr, {.application = &application});
+  EXPECT_EQ(Ask(api, "GET", "/app.json").status, 200);
+  EXPECT_EQ(Ask(api, "GET", "/").content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(Ask(api, "POST", "/").status, 404);
+  EXPECT_EQ(Ask(api, "GET", "/healthz").status, 200);
+  Api without(service_, metrics_, nullptr, {});
+  EXPECT_EQ(Ask(without, "GET", "/").status, 404);
+}
+
 TEST_F(ApiTest, AChangeNamesTheJobWhoseStreamsAreToLook) {
   Api api(service_, metrics_, nullptr, {});
   Ask(api, "POST", "/v1/jobs", kJob);
@@ -152,7 +163,9 @@ TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
 TEST_F(ApiTest, CallersLearnWhatTheyMayDo) {
   zeus::testing::TemporaryDirectory directory;
   const auto path = directory.path() / "tokens";
-  const auto add = [&](const http::TokenEntry& token) { return http::AddToken(path, token).value(); };
+  const auto add = [&](const http::TokenEntry& token) {
+    return http::AddToken(path, token).value();
+  };
   const std::string reader = add({.name = "tv", .role = http::Role::kRead, .name_space = "team"});
   const std::string writer = add({.name = "ci"});
   const auto tokens = http::TokenFile::Open(path).value();
@@ -162,8 +175,7 @@ TEST_F(ApiTest, CallersLearnWhatTheyMayDo) {
   EXPECT_EQ(Ask(api, "GET", "/v1/me", "", "Bearer " + writer).body,
             R"({"user":"ci","name_space":"","may_change":true})");
   Api open(service_, metrics_, nullptr, {});
-  EXPECT_EQ(Ask(open, "GET", "/v1/me").body,
-            R"({"user":null,"name_space":"","may_change":true})");
+  EXPECT_EQ(Ask(open, "GET", "/v1/me").body, R"({"user":null,"name_space":"","may_change":true})");
 }
 
 using namespace std::chrono_literals;
