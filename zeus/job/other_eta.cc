@@ -18,7 +18,7 @@
 namespace zeus {
 namespace {
 
-bool Teaches(const Trial& trial) {
+bool IsTaught(const Trial& trial) {
   const bool ended =
       trial.status == TrialStatus::kConverged || trial.status == TrialStatus::kStopped;
   return ended && trial.epochs > 0 && trial.role != RunRole::kBaseline && trial.Comparable();
@@ -53,7 +53,7 @@ Result<Job> Taught(const Job& job, std::span<const Trial> trials, double eta) {
   ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(taught));
   std::vector<const Trial*> ended;
   for (const Trial& trial : trials)
-    if (Teaches(trial)) ended.push_back(&trial);
+    if (IsTaught(trial)) ended.push_back(&trial);
   std::ranges::stable_sort(ended, {}, [](const Trial* t) { return t->ended_at; });
   std::map<std::int64_t, Joules> stopped;  // Cost of stopped tries, by recurrence.
   for (const Trial* const trial : ended) {
@@ -82,7 +82,7 @@ void AddNotes(const Job& job, std::span<const Trial> trials, OtherEta& other) {
   int stopped = 0;
   bool limited = false;
   for (const Trial& trial : trials) {
-    if (!Teaches(trial) || trial.gpu_model != other.arms.gpu_model) continue;
+    if (!IsTaught(trial) || trial.gpu_model != other.arms.gpu_model) continue;
     const bool early = trial.epochs < job.spec.max_epochs;
     if (trial.status == TrialStatus::kStopped && early) ++stopped;
     limited = limited || (trial.power_limit && !trial.undisturbed);

@@ -16,7 +16,7 @@
 namespace zeus::server {
 namespace {
 
-constexpr int kEventsAtOnce = 200;
+constexpr int kFeedPage = 200;
 
 // Returns the number in an id of this epoch.
 std::optional<std::int64_t> NumberIn(const std::string& id, const std::string& epoch) {
@@ -121,7 +121,7 @@ Status JobFeed::LookAt(ScopedJobService& service, const Job& job, Space& space) 
   known.events = std::max(known.events, job.events - static_cast<std::int64_t>(kMostEvents));
   while (known.events < job.events) {
     ZEUS_TRY(const std::vector<JobEvent> events,
-             service.ListEvents(job.spec.id, known.events, kEventsAtOnce));
+             service.ListEvents(job.spec.id, known.events, kFeedPage));
     if (events.empty()) break;
     for (const JobEvent& event : events)
       Append(Name(event.kind), JsonText(wire::ToJson(event)), space);

@@ -14,14 +14,15 @@
 namespace zeus::wire {
 namespace {
 
-constexpr int kEventsAtOnce = 1000;
+constexpr int kExportedAtOnce = 1000;
 
 Json TimeOrNull(const std::optional<WallTime>& time) {
   return time ? Json(ToExactText(*time)) : Json();
 }
 
 // A mean per training and its sigma; null where there is none.
-void AddMean(Json& json, const char* name, const char* unit, const MeanAmount& mean, bool known) {
+void AddMeasured(Json& json, const char* name, const char* unit, const MeanAmount& mean,
+                 bool known) {
   json[fmt::format("{}_{}", name, unit)] = known ? Json(mean.mean) : Json();
   json[fmt::format("{}_sigma_{}", name, unit)] = OrNull(mean.sigma);
 }
@@ -56,9 +57,9 @@ Json ToJson(const RecurrenceAmounts& recurrence) {
 Json ToJson(const MeasuredArm& arm) {
   Json json{{"batch_size", arm.batch_size}, {"runs", arm.runs}, {"reached", arm.reached}};
   const bool known = arm.reached > 0;
-  AddMean(json, "energy", "joules", arm.energy, known);
-  AddMean(json, "time", "seconds", arm.time, known);
-  AddMean(json, "cost", "joules", arm.cost, known);
+  AddMeasured(json, "energy", "joules", arm.energy, known);
+  AddMeasured(json, "time", "seconds", arm.time, known);
+  AddMeasured(json, "cost", "joules", arm.cost, known);
   return json;
 }
 
@@ -141,9 +142,10 @@ Result<std::string> ExportText(JobService& service, const std::string& job_id,
   ZEUS_RETURN_IF_ERROR(add("job", head));
   for (const Trial& trial : trials) ZEUS_RETURN_IF_ERROR(add("trial", ToJson(trial)));
   for (std::int64_t after = 0;;) {
-    ZEUS_TRY(const std::vector<JobEvent> events, service.ListEvents(job_id, after, kEventsAtOnce));
+    ZEUS_TRY(const std::vector<JobEvent> events,
+             service.ListEvents(job_id, after, kExportedAtOnce));
     for (const JobEvent& event : events) ZEUS_RETURN_IF_ERROR(add("event", ToJson(event)));
-    if (events.size() < static_cast<std::size_t>(kEventsAtOnce)) return text;
+    if (events.size() < static_cast<std::size_t>(kExportedAtOnce)) return text;
     after = events.back().sequence;
   }
 }

@@ -6,13 +6,13 @@ import { numberText } from "../app/quantity";
 import { linkTo } from "../app/router";
 import { useNow } from "../app/time";
 import { useLiveJobs } from "./data";
+import { matches, sortedJobs } from "./job_order";
+import type { Column, Order } from "./job_order";
 import "./jobs.css";
 import { SavingsCard } from "./savings_card";
 import { StreamLine } from "./stream_line";
 import type { JobOverview, Trial } from "./types";
 import { lastRunAt, learningText, savedText } from "./words";
-
-type Column = "job" | "learning" | "batch" | "saved" | "runs" | "last";
 
 const columns: { key: Column; title: string; number?: boolean }[] = [
   { key: "job", title: "job" },
@@ -22,46 +22,6 @@ const columns: { key: Column; title: string; number?: boolean }[] = [
   { key: "runs", title: "recurrences", number: true },
   { key: "last", title: "last run" },
 ];
-
-// What a column is sorted by; what is not known comes last.
-function keyOf(overview: JobOverview, column: Column): string | number | null {
-  switch (column) {
-    case "job":
-      return overview.job.spec.id;
-    case "learning":
-      return overview.next ? Number(overview.next.settled) : null;
-    case "batch":
-      return overview.next?.batch_size ?? null;
-    case "saved":
-      return overview.savings.saved ? -overview.savings.saved.energy_percent : null;
-    case "runs":
-      return overview.job.recurrences;
-    case "last":
-      return lastRunAt(overview);
-  }
-}
-
-export interface Order {
-  column: Column;
-  down: boolean;
-}
-
-export function sortedJobs(jobs: JobOverview[], order: Order): JobOverview[] {
-  const sign = order.down ? -1 : 1;
-  return [...jobs].sort((a, b) => {
-    const [left, right] = [keyOf(a, order.column), keyOf(b, order.column)];
-    if (left === null || right === null) return Number(left === null) - Number(right === null);
-    if (typeof left === "string") return sign * left.localeCompare(String(right), "en", { numeric: true });
-    return sign * (left - Number(right));
-  });
-}
-
-function matches(overview: JobOverview, wanted: string): boolean {
-  const { spec, stage } = overview.job;
-  const labels = Object.entries(spec.labels).map(([name, value]) => `${name}:${value}`);
-  const words = [spec.id, spec.gpu_model, spec.policy, stage, learningText(overview.next), ...labels];
-  return words.some((word) => word.toLowerCase().includes(wanted));
-}
 
 function Running({ trial, epochs }: { trial: Trial; epochs: number }) {
   return (

@@ -119,9 +119,10 @@ TEST(KnowledgeGradientPolicyTest, ExplanationsAreAboutTheChoiceAndChangeNothing)
         const bool tries = attempt == 0 && !exploring && told.choice.role == RunRole::kExploring;
         if (tries) ++explored;
         // Apart from checkups, who is settled explores nothing.
-        if (tries && told.settled)
+        if (tries && told.settled) {
           EXPECT_NE(told.why.find("checks the beliefs"), std::string::npos) << told.why;
-        if (exploring) EXPECT_FALSE(told.settled);
+        }
+        EXPECT_FALSE(exploring && told.settled);
       }
     }
     job.Recur(policy);

@@ -223,8 +223,9 @@ TEST(ZeusPolicyTest, ExplanationsAreAboutTheChoiceAndDrawNothing) {
   for (int i = 0; i < 60; ++i) {
     const Situation situation{.recurrence = i, .gpu_model = "V100"};
     const Situation meanwhile{.recurrence = i, .gpu_model = "V100", .exploring = true};
-    if (policy.stage() == "pruning")
+    if (policy.stage() == "pruning") {
       EXPECT_EQ(policy.Explain(meanwhile).choice, policy.Choose(meanwhile));
+    }
     const Explanation told = policy.Explain(situation);
     EXPECT_EQ(policy.Explain(situation).choice, told.choice);
     const Choice choice = policy.Choose(situation);
