@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -117,8 +116,14 @@ Status JobFeed::Sweep(ScopedJobService& service, Space& space) {
 Status JobFeed::LookAt(ScopedJobService& service, const Job& job, Space& space) {
   Known& known = space.jobs[job.spec.id];
   if (known.created_at != job.created_at) known = {.created_at = job.created_at};
-  // A job that has moved on by more than is kept begins with the latest that is.
-  known.events = std::max(known.events, job.events - static_cast<std::int64_t>(kMostEvents));
+  // Of a job that has moved on by more than is kept, the latest events are kept. The gap makes
+  // viewers load everything again.
+  const std::int64_t skipped = job.events - known.events - static_cast<std::int64_t>(kMostEvents);
+  if (skipped > 0) {
+    known.events += skipped;
+    space.events.clear();
+    space.last += skipped;
+  }
   while (known.events < job.events) {
     ZEUS_TRY(const std::vector<JobEvent> events,
              service.ListEvents(job.spec.id, known.events, kFeedPage));

@@ -38,6 +38,7 @@ Result<http::Answer> Register(JobService& service, ServerMetrics& metrics,
   metrics.CountJob();
   http::Answer answer = http::JsonAnswer(201, json);
   answer.headers.emplace_back("Location", "/v1/jobs/" + registered.job.spec.id);
+  answer.changed_topic = registered.job.spec.id;
   return answer;
 }
 

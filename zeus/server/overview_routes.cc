@@ -131,34 +131,43 @@ class NameSpaceEventStream final : public http::EventSource {
 }  // namespace
 
 void AddOverviewRoutes(const JobTenants& tenants, JobOverviews& overviews, http::Router& router) {
-  const auto add = [&](std::string_view pattern, std::string_view summary, std::string_view schema,
-                       std::vector<std::string_view> query, auto handle) {
-    router.Add({.method = "GET",
-                .pattern = pattern,
-                .handler = tenants.Jobs(
-                    [&overviews, handle](ScopedJobService& service, const http::Request& r) {
-                      return handle(overviews, service, r);
-                    }),
-                .summary = summary,
-                .answer_schema = schema,
-                .statuses = {200, 404, 422},
-                .query = std::move(query)});
+  const auto add = [&](http::Route route, auto handle) {
+    route.method = "GET";
+    route.handler =
+        tenants.Jobs([&overviews, handle](ScopedJobService& service, const http::Request& r) {
+          return handle(overviews, service, r);
+        });
+    router.Add(std::move(route));
   };
-  add("/v1/job-overviews", "List jobs with savings, stage, and the runs under way",
-      "JobOverviewPage", {"after", "limit", "label"}, ListOverviews);
-  add("/v1/jobs/{id}/overview", "A job with savings, stage, and the runs under way", "JobOverview",
-      {}, GetOverview);
-  add("/v1/jobs/{id}/recurrences", "What every recurrence took, with all its tries",
-      "RecurrencePage", {"after", "limit"}, ListRecurrences);
-  add("/v1/savings", "What all jobs saved between given times: one sum for each span",
-      "SpanSavingsList", {"bounds"}, GetSpanSavings);
-  router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{id}/export",
-              .handler = tenants.Jobs([](ScopedJobService& service, const http::Request& r) {
-                return Export(service, r);
-              }),
-              .summary = "The job, its trials and its events as JSON lines",
-              .statuses = {200, 404, 422}});
+  add({.pattern = "/v1/job-overviews",
+       .summary = "List jobs with savings, stage, and the runs under way",
+       .answer_schema = "JobOverviewPage",
+       .statuses = {200, 422},
+       .query = {"after", "limit", "label"}},
+      ListOverviews);
+  add({.pattern = "/v1/jobs/{id}/overview",
+       .summary = "A job with savings, stage, and the runs under way",
+       .answer_schema = "JobOverview",
+       .statuses = {200, 404}},
+      GetOverview);
+  add({.pattern = "/v1/jobs/{id}/recurrences",
+       .summary = "What every recurrence took, with all its tries",
+       .answer_schema = "RecurrencePage",
+       .statuses = {200, 404, 422},
+       .query = {"after", "limit"}},
+      ListRecurrences);
+  add({.pattern = "/v1/savings",
+       .summary = "What all jobs saved between given times: one sum for each span",
+       .answer_schema = "SpanSavingsList",
+       .statuses = {200, 422},
+       .query = {"bounds"}},
+      GetSpanSavings);
+  add({.pattern = "/v1/jobs/{id}/export",
+       .summary = "The job, its trials and its events as JSON lines",
+       .statuses = {200, 404}},
+      [](JobOverviews&, ScopedJobService& service, const http::Request& r) {
+        return Export(service, r);
+      });
 }
 
 void AddFeedRoute(JobFeed& feed, http::Router& router) {

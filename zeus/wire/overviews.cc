@@ -133,7 +133,7 @@ Result<std::string> ExportText(JobService& service, const std::string& job_id,
     line.update(content);
     text += JsonText(line) + "\n";
     if (text.size() <= most_bytes) return Ok();
-    return Error{ErrorCode::kInvalidArgument,
+    return Error{ErrorCode::kNotSupported,
                  fmt::format("job {} takes more than {} MB: use zeus job export", Quote(job_id),
                              most_bytes / 1'000'000)};
   };

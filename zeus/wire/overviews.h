@@ -22,7 +22,7 @@ Json ToJson(const SpanSavings& span);
 Json ToJson(const PlanSummary& summary);
 
 // A job with its trials and events as JSON lines ("zeus.job_export/1", docs/formats.md): the answer
-// of `zeus job export` and of the server. Returns kInvalidArgument when they would take more than
+// of `zeus job export` and of the server. Returns kNotSupported when they would take more than
 // `most_bytes`.
 Result<std::string> ExportText(JobService& service, const std::string& job_id,
                                std::size_t most_bytes);

@@ -95,7 +95,8 @@ export function weeksFigure(spans: SpanSavings[]): Figure {
 
 export function frontierFigure(frontier: PlanFrontier, current: CurrentPlan): Figure {
   const line = empty("frontier", "zeus", "line");
-  for (const point of frontier.points)
+  const points = [...frontier.points].sort((a, b) => a.time_seconds - b.time_seconds);
+  for (const point of points)
     add(
       line,
       point.time_seconds,

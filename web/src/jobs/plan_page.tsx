@@ -35,7 +35,7 @@ interface SlowdownProps {
 
 // The time that an iteration may take, as a multiple of that at the highest clocks.
 function Slowdown({ name, slowdown, frontier }: SlowdownProps) {
-  const last = frontier.points.at(-1)?.time_seconds ?? frontier.baseline_time_seconds;
+  const last = Math.max(...frontier.points.map((point) => point.time_seconds));
   const least = frontier.fastest_time_seconds / frontier.baseline_time_seconds;
   const most = Math.max(last / frontier.baseline_time_seconds, 1.01);
   const [chosen, setChosen] = useState(slowdown);

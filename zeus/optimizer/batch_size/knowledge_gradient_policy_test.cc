@@ -133,7 +133,7 @@ TEST(KnowledgeGradientPolicyTest, ExplanationsAreAboutTheChoiceAndChangeNothing)
   EXPECT_EQ(end.outlook,
             "Done learning for now: no other batch size is worth a try, and recurrence 80 checks "
             "that again.");
-  EXPECT_EQ(end.why.find("The run takes batch size 32, which costs least as far as is known: 82"),
+  EXPECT_EQ(end.why.find("The run takes batch size 32, which costs least as far as is known: 80.0"),
             0)
       << end.why;
 }
