@@ -172,7 +172,7 @@ async function questions(server) {
     const box = page.locator(".number-box", { hasText: "this week" });
     await box.waitFor();
     assert.match(await box.innerText(), /[\d.]+ ± [\d.]+ k?Wh/);
-    assert.match(await box.innerText(), /15 trainings of 1 job/);
+    assert.match(await box.innerText(), /14 trainings of 1 job/);
     assert.match(await page.locator(".card", { hasText: "Saved by Zeus" }).innerText(), /bert:large/);
   });
   await check("whether a job is done learning is on the first page, and its reason a click away", async () => {

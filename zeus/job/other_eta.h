@@ -27,8 +27,8 @@ struct OtherEta {
   // The best batch size under the job's own eta, which the changes are relative to.
   int own_best = 0;
   std::vector<MeasuredArm> measured{};  // In the order of arms.arms; costs are under `eta`.
-  // What a training with arms.best_batch_size takes relative to one with own_best, as measured;
-  // nullopt when both are the same or one of them has never reached the target.
+  // The measured change from a training with own_best to one with arms.best_batch_size; nullopt
+  // when both are the same or one of them has never reached the target.
   std::optional<RelativeChange> energy{};
   std::optional<RelativeChange> time{};
   std::vector<std::string> notes{};  // The limits of this answer, as sentences.

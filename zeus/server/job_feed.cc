@@ -116,8 +116,8 @@ Status JobFeed::Sweep(ScopedJobService& service, Space& space) {
 Status JobFeed::LookAt(ScopedJobService& service, const Job& job, Space& space) {
   Known& known = space.jobs[job.spec.id];
   if (known.created_at != job.created_at) known = {.created_at = job.created_at};
-  // Of a job that has moved on by more than is kept, the latest events are kept. The gap makes
-  // viewers load everything again.
+  // A job may have moved on by more than is kept; then its latest events are kept, and the gap
+  // makes viewers load everything again.
   const std::int64_t skipped = job.events - known.events - static_cast<std::int64_t>(kMostEvents);
   if (skipped > 0) {
     known.events += skipped;

@@ -47,7 +47,7 @@ class JobFeed {
     WallTime created_at{};
     std::int64_t events = 0;
   };
-  // What is in memory about a name space.
+  // The part of a name space that is in memory.
   struct Space {
     std::mutex mutex{};  // Guards everything but `changed`.
     std::string epoch{};

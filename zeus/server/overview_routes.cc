@@ -132,37 +132,41 @@ class NameSpaceEventStream final : public http::EventSource {
 
 void AddOverviewRoutes(const JobTenants& tenants, JobOverviews& overviews, http::Router& router) {
   const auto add = [&](http::Route route, auto handle) {
-    route.method = "GET";
     route.handler =
         tenants.Jobs([&overviews, handle](ScopedJobService& service, const http::Request& r) {
           return handle(overviews, service, r);
         });
     router.Add(std::move(route));
   };
-  add({.pattern = "/v1/job-overviews",
+  add({.method = "GET",
+       .pattern = "/v1/job-overviews",
        .summary = "List jobs with savings, stage, and the runs under way",
        .answer_schema = "JobOverviewPage",
        .statuses = {200, 422},
        .query = {"after", "limit", "label"}},
       ListOverviews);
-  add({.pattern = "/v1/jobs/{id}/overview",
+  add({.method = "GET",
+       .pattern = "/v1/jobs/{id}/overview",
        .summary = "A job with savings, stage, and the runs under way",
        .answer_schema = "JobOverview",
        .statuses = {200, 404}},
       GetOverview);
-  add({.pattern = "/v1/jobs/{id}/recurrences",
+  add({.method = "GET",
+       .pattern = "/v1/jobs/{id}/recurrences",
        .summary = "What every recurrence took, with all its tries",
        .answer_schema = "RecurrencePage",
        .statuses = {200, 404, 422},
        .query = {"after", "limit"}},
       ListRecurrences);
-  add({.pattern = "/v1/savings",
+  add({.method = "GET",
+       .pattern = "/v1/savings",
        .summary = "What all jobs saved between given times: one sum for each span",
        .answer_schema = "SpanSavingsList",
        .statuses = {200, 422},
        .query = {"bounds"}},
       GetSpanSavings);
-  add({.pattern = "/v1/jobs/{id}/export",
+  add({.method = "GET",
+       .pattern = "/v1/jobs/{id}/export",
        .summary = "The job, its trials and its events as JSON lines",
        .statuses = {200, 404}},
       [](JobOverviews&, ScopedJobService& service, const http::Request& r) {

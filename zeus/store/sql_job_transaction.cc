@@ -557,7 +557,7 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 }
 
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
-  static const std::string kInsert = InsertInto("trials", kTrialColumns, 25);
+  static const std::string kInsert = InsertInto("trials", kTrialColumns, 26);
   ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kInsert, std::move(row), trial);
   return Ok();
@@ -565,7 +565,7 @@ Status SqlJobTransaction::InsertTrial(const Trial& trial) {
 
 Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
-                                     Placeholders(3, 25) + ") WHERE job_id = $1 AND number = $2";
+                                     Placeholders(3, 26) + ") WHERE job_id = $1 AND number = $2";
   ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kUpdate, std::move(row), trial);
   return Ok();

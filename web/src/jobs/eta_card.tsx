@@ -92,7 +92,7 @@ export function EtaCard({ job, own, chosen, byDefault, changes }: EtaCardProps) 
     <Card title="Beliefs by batch size">
       <label class="eta">
         <span>
-          what if eta were <output>{eta}</output>
+          what if eta were <b>{eta}</b>
           {eta === own && " (as it is)"}
         </span>
         <input

@@ -17,8 +17,8 @@ import { lastRunAt, learningText, savedText } from "./words";
 const columns: { key: Column; title: string; number?: boolean }[] = [
   { key: "job", title: "job" },
   { key: "learning", title: "learning" },
-  { key: "batch", title: "batch size now", number: true },
   { key: "saved", title: "energy against the default", number: true },
+  { key: "batch", title: "batch size now", number: true },
   { key: "runs", title: "recurrences", number: true },
   { key: "last", title: "last run" },
 ];
@@ -46,13 +46,13 @@ function Row({ overview, now }: { overview: JobOverview; now: Date }) {
         ))}
         {running.length > 3 && <span class="running">and {running.length - 3} more</span>}
       </th>
-      <td title={next?.outlook}>
+      <td class="unbroken" title={next?.outlook}>
         <StatusLine tone={next?.settled ? "good" : "busy"}>{learningText(next)}</StatusLine>
       </td>
-      <td class="number">{next?.batch_size ?? "–"}</td>
       <td class={`number ${known ? "" : "faint"}`} title={overview.savings.unknown_because ?? ""}>
         {savedText(overview.savings)}
       </td>
+      <td class="number">{next?.batch_size ?? "–"}</td>
       <td class="number">{job.recurrences}</td>
       <td class="unbroken">{last ? <Ago at={last} now={now} /> : "never"}</td>
     </tr>

@@ -49,7 +49,7 @@ function Slowdown({ name, slowdown, frontier }: SlowdownProps) {
   return (
     <label class="eta">
       <span>
-        {chosen === null ? "the plan that holds" : <>what if an iteration might take <output>{chosen.toFixed(2)}</output> times as long</>}
+        {chosen === null ? "the plan that holds" : <>what if an iteration might take <b>{chosen.toFixed(2)}</b> times as long</>}
       </span>
       <input
         type="range"

@@ -1,8 +1,9 @@
-// What all jobs saved, this week and in the weeks before.
-import { useMemo } from "preact/hooks";
+// The savings of all jobs, this week and in the weeks before.
+import { useEffect, useMemo } from "preact/hooks";
 import { useFetched } from "../app/api";
 import { Card, FigureNumber, Loaded, Numbers } from "../app/parts";
 import { timeText, withSigma } from "../app/quantity";
+import { linkTo } from "../app/router";
 import { FigureView } from "../components/figure";
 import { weeksFigure } from "./figures";
 import type { SpanSavings } from "./types";
@@ -19,12 +20,17 @@ function kilowattHours(span: SpanSavings): string {
 function UnknownJobs({ span }: { span: SpanSavings }) {
   const names = span.unknown_jobs;
   if (names.length === 0) return null;
-  const shown = names.slice(0, 5).join(", ");
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
+  const one = names.length === 1;
   return (
     <p class="faint">
-      Not counted, because there is nothing to compare {names.length === 1 ? "it" : "them"} with yet: {shown}
-      {more}. Their pages say what is missing.
+      Not counted, because there is nothing to compare {one ? "it" : "them"} with yet:{" "}
+      {names.slice(0, 5).map((name, i) => (
+        <>
+          {i > 0 && ", "}
+          <a href={linkTo("jobs", name)}>{name}</a>
+        </>
+      ))}
+      {names.length > 5 && ` and ${names.length - 5} more`}. {one ? "Its page says" : "Their pages say"} what is missing.
     </p>
   );
 }
@@ -48,9 +54,10 @@ function Week({ span, label }: { span: SpanSavings; label: string }) {
 export function SavingsCard({ changes }: { changes: number }) {
   const day = new Date().toDateString();
   const path = useMemo(() => boundsPath(weekBounds(weeks, new Date())), [day]);
-  // An unknown fragment in the path would be a new question; a reload is not.
   const saved = useFetched<{ spans: SpanSavings[] }>(path, 60);
-  useMemo(() => changes > 0 && saved.reload(), [changes]);
+  useEffect(() => {
+    if (changes > 1) saved.reload();
+  }, [changes]);
   return (
     <Card title="Saved by Zeus">
       <Loaded of={saved}>

@@ -1,4 +1,4 @@
-// What a job's numbers mean, in words. No page is needed to test these.
+// The numbers of a job in words. No page is needed to test these.
 import { changeWithSigma, energyText, timeText, unknown } from "../app/quantity";
 import type { Arms, Change, JobOverview, NextChoice, Recurrence, Savings, Trial } from "./types";
 
@@ -74,7 +74,7 @@ export function recurrenceText(recurrence: Recurrence): string {
   return parts.join(", ");
 }
 
-// What another eta would have run, as one sentence.
+// The choice of another eta, as one sentence.
 export function etaText(arms: Arms): string {
   if (arms.best_batch_size === arms.own_best_batch_size)
     return `With eta ${arms.eta}, batch size ${arms.best_batch_size} would be the choice, too.`;
