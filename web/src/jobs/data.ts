@@ -1,4 +1,4 @@
-// What these pages ask the server for, kept up to date by its stream of events.
+// The server's answers about jobs, kept up to date by its stream of events.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, request, useFetched } from "../app/api";
 import { followEvents } from "../app/events";
@@ -47,7 +47,8 @@ export interface LiveJobs {
   changes: number; // Grows with every renewal.
 }
 
-// All jobs of the reader's name space. What the stream tells is asked for; after a gap, everything.
+// All jobs of the reader's name space. Jobs that the stream names are asked for again; after a gap,
+// all are.
 export function useLiveJobs(): LiveJobs {
   const [jobs, setJobs] = useState<Map<string, JobOverview>>();
   const [error, setError] = useState<ApiError>();

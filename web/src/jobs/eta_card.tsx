@@ -1,4 +1,4 @@
-// What another eta would have chosen: the recorded runs, weighed anew.
+// The choice of another eta: the recorded runs are weighed anew.
 import { useEffect, useState } from "preact/hooks";
 import { useFetched } from "../app/api";
 import { Card, Loaded } from "../app/parts";

@@ -1,4 +1,4 @@
-// All jobs: what each saves, whether it still learns, and what runs now.
+// All jobs: savings, whether each still learns, and runs under way.
 import { useMemo, useState } from "preact/hooks";
 import type { ViewProps } from "../app/views";
 import { Ago, Card, Failure, Nothing, StatusLine } from "../app/parts";

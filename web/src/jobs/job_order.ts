@@ -4,7 +4,7 @@ import { lastRunAt, learningText } from "./words";
 
 export type Column = "job" | "learning" | "batch" | "saved" | "runs" | "last";
 
-// What a column is sorted by; what is not known comes last.
+// The key by which a column is sorted; null comes last.
 function keyOf(overview: JobOverview, column: Column): string | number | null {
   switch (column) {
     case "job":

@@ -1,4 +1,4 @@
-// One job: what it runs next and why, what runs now, what is believed, and what it saved.
+// One job: its next run and why, runs under way, beliefs, and savings.
 import { useMemo } from "preact/hooks";
 import type { ViewProps } from "../app/views";
 import { Ago, Card, Failure, FigureNumber, Nothing, Numbers, StatusLine } from "../app/parts";
