@@ -86,7 +86,8 @@ class OpenApiTest(ServeTestCase):
         elif not content:
             self.assertEqual(answer.text, "")
         self.seen.add((method, pattern, status))
-        return answer.json if answer.text.startswith(("{", "[")) else answer.text
+        is_json = answer.headers["Content-Type"] == "application/json"
+        return answer.json if is_json and answer.text.startswith(("{", "[")) else answer.text
 
     def walk_v1(self):
         job = "/v1/jobs/mnist"
