@@ -184,7 +184,10 @@ class ZeusdTest(ZeusdTestCase):
         stream = Stream(UnixConnection(self.socket_path), "/v1/stream?events=reading,knob&period=60")
         self.addCleanup(stream.close)
         events = stream.events()
-        self.assertEqual(next(events)[0], "reading")
+        name, readings = next(events)
+        self.assertEqual(name, "reading")
+        self.assertEqual([one["device"] for one in readings["devices"]][:2], self.uuids())
+        self.assertEqual(set(readings), set(self.ask("GET", "/v1/readings").json))
         created = self.ask("POST", "/v1/leases", self.lease(170, holder="ttl", ttl_seconds=60))
         self.assertEqual(created.status, 201, created.text)
         for name, data in events:
@@ -203,6 +206,26 @@ class ZeusdTest(ZeusdTestCase):
         view = self.ask("GET", "/v1/leases/" + created.json["id"]).json
         self.assertEqual(view["knobs"][0]["bound_by"]["class"], "site", view)
         self.assertEqual(self.ask_as(RESEARCHER, "PUT", "/v1/budget", caps)[0], 403)
+
+    def test_a_budget_that_is_not_renewed_falls_back(self):
+        caps = {"valid_seconds": 1, "fallback_watts": 120, "requests": [self.request(200, how="at_most")]}
+        created = self.ask("PUT", "/v1/budget", caps)
+        self.assertEqual(created.status, 201, created.text)
+        path = "/v1/leases/" + created.json["id"]
+        wait_until(lambda: self.limits()[0] == 120, "the fallback holds when no budget comes")
+        fallen = self.ask("GET", path).json
+        self.assertEqual((fallen["fell_back"], fallen["expires_in_seconds"]), (True, None), fallen)
+        # It holds over a crash of the daemon, and ends with the next budget.
+        self.daemon.process.kill()
+        self.daemon.process.wait(60)
+        self.start_daemon()
+        self.assertEqual(self.limits()[0], 120)
+        renewed = self.ask("PUT", "/v1/budget", caps | {"valid_seconds": 600})
+        self.assertEqual((renewed.status, renewed.json["id"]), (200, created.json["id"]), renewed.text)
+        self.assertEqual(self.limits()[0], 200)
+        self.error(self.ask("PUT", "/v1/budget", caps | {"fallback_watts": LOWEST - 1}), 422, "invalid_argument")
+        self.error(self.ask("PUT", "/v1/budget", caps | {"valid_seconds": 0}), 400, "invalid_argument")
+        self.assertEqual(self.limits()[0], 200)
 
     def test_a_job_gets_the_energy_of_its_devices(self):
         job = {"id": "slurm:1", "uid": RESEARCHER, "devices": [self.uuids()[0]]}
