@@ -6,13 +6,29 @@ import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
-import { check, faintTexts, launch, openPage, passedChecks } from "./browser_testing.mjs";
+import { Checks, faintTexts, launch, newPage } from "./browser.mjs";
 
 const [mode, settingFile] = process.argv.slice(2);
 const setting = JSON.parse(readFileSync(settingFile, "utf8"));
 const zeus = process.env.ZEUS_BINARY;
 const shots = process.env.ZEUS_SCREENSHOTS; // A folder for pictures of every view.
 const patience = { timeout: 60_000 }; // Reached on failure only.
+
+const checks = new Checks();
+const { check } = checks;
+
+// A page that also notes how much of it jumps. `expected` are statuses that the test provokes.
+async function openPage(browser, url, { expected = [], ...options } = {}) {
+  const page = await newPage(browser, { origin: new URL(url).origin, expected: expected.map((status) => new RegExp(`status of ${status}`)), ...options });
+  await page.addInitScript(() => {
+    window.layoutShift = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.layoutShift += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await page.goto(url);
+  return page;
+}
 
 // --- servers ---
 
@@ -252,7 +268,7 @@ async function daemonPages(browser) {
     while ((await ask("GET", "/v1/readings")).at_seconds < cutAt + 6) await new Promise((go) => setTimeout(go, 200));
     proxy.setCut(false);
     await isLive(page);
-    await waitForInk(page, "absent", (share) => share <= unknown);
+    await waitForInk(page, "absent", (share) => share <= unknown + 0.0005);
   });
   await check("a daemon that is killed and started again is followed again", async () => {
     await daemon.stop("SIGKILL");
@@ -358,7 +374,7 @@ async function monitorPages(browser) {
 const browser = await launch();
 try {
   await { daemon: daemonPages, token: tokenPages, monitor: monitorPages }[mode](browser);
-  console.log(`${passedChecks()} checks passed`);
+  checks.report();
 } finally {
   await browser.close();
   for (const child of children) child.kill("SIGKILL");

@@ -22,7 +22,7 @@ class LivePageTest(ZeusdTestCase):
         with open(setting, "w", encoding="utf-8") as file:
             json.dump({"environment": self.environment, "folder": self.folder, "zeusd": ZEUSD,
                        "config": self.config_path, "socket": self.socket_path, **more}, file)
-        return run_in_browser(self, "live_page_browser.mjs", mode, setting)
+        return run_in_browser(self, "live_page_browser.mjs", mode, setting, folder=self.folder, timeout=600)
 
     @unittest.skipUnless(os.geteuid() == 0, "leases of a site need root")
     def test_a_node_and_its_daemon(self):

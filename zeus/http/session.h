@@ -8,7 +8,6 @@
 #include <boost/beast/http.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -606,14 +605,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       before = {head.data(), end.size};
       after = "\r\n";
     }
-    const auto part = [](std::string_view text) {
-      return iovec{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-    };
-    std::array<iovec, 3> parts{part(before), part(bytes), part(after)};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    const auto sent = ::sendmsg(Socket().native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent = SendNow(Socket().native_handle(), {before, bytes, after});
     if (sent == static_cast<::ssize_t>(before.size() + bytes.size() + after.size())) return true;
     unsent_ = std::string(before) + bytes + std::string(after);
     unsent_.erase(0, static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));

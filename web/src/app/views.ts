@@ -2,6 +2,10 @@
 // has its feature (/app.json).
 import type { ComponentType } from "preact";
 import { FleetPage } from "../live/fleet_page";
+import { JobList } from "../jobs/job_list";
+import { JobPage } from "../jobs/job_page";
+import { PlanList } from "../jobs/plan_list";
+import { PlanPage } from "../jobs/plan_page";
 import { NodePage } from "../live/node_page";
 
 export interface ViewProps {
@@ -21,6 +25,10 @@ export const views: View[] = [
   { path: "/fleet", title: "Fleet", component: FleetPage, feature: "fleet" },
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
   { path: "/node/:device", title: "Device", component: NodePage, feature: "node" },
+  { path: "/jobs", title: "Jobs", component: JobList, feature: "jobs" },
+  { path: "/jobs/:name", title: "Job", component: JobPage, feature: "jobs" },
+  { path: "/plans", title: "Pipelines", component: PlanList, feature: "plans" },
+  { path: "/plans/:name", title: "Pipeline", component: PlanPage, feature: "plans" },
 ];
 
 export function isListed(view: View): boolean {

@@ -33,6 +33,7 @@ export class NodeSource {
   lastHeard = 0; // Milliseconds, by this browser's monotonic clock.
   wallOffset = 0; // Seconds since 1970 minus the server's monotonic clock.
   recordedSince = 0;
+  earliest = 0; // The first moment that this page or the server knows anything of.
 
   private readonly listeners = new Set<() => void>();
   private stopStream: (() => void) | undefined;
@@ -145,7 +146,10 @@ export class NodeSource {
   private takeReadings(readings: Readings): void {
     const gap = readings.at_seconds - this.lastSeconds;
     // A machine that was started again counts from the beginning.
-    if (gap < -1) this.tracks.clear();
+    if (gap < -1) {
+      this.tracks.clear();
+      this.earliest = 0;
+    }
     if (this.lastSeconds > 0 && gap > Math.max(gapFrom, 3 * this.period)) this.askPast();
     this.keepTime(readings);
     this.lastSeconds = readings.at_seconds;
@@ -213,6 +217,7 @@ export class NodeSource {
     if (!history) return;
     this.keepTime(history);
     this.recordedSince = history.recorded_since_seconds;
+    this.earliest = this.earliest > 0 ? Math.min(this.earliest, this.recordedSince) : this.recordedSince;
     for (const device of history.devices) {
       if (!device.mean_watts) continue;
       this.track(device.device).addHistory(step, history.since_seconds, {

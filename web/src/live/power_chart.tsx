@@ -23,6 +23,7 @@ export interface PowerChartProps {
 
 const room = { left: 48, right: 12, top: 10, bottom: 24 };
 const shortestPause = 95;
+const shortestSpan = 60;
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200];
 const tickClock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const tickSeconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -61,6 +62,9 @@ class Painter {
     const shown = props.lines.filter(({ device }) => !hidden.has(device));
     const to = props.source.now();
     const frame: Frame = { width, height, from: to - props.seconds, to, top: 1, level: levelFor(props.seconds) };
+    // What lies before anything was recorded is not worth most of the picture.
+    const { earliest } = props.source;
+    if (earliest > 0) frame.from = Math.max(frame.from, Math.min(earliest, to - shortestSpan));
     frame.top = this.highest(props, shown, frame);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
@@ -126,7 +130,7 @@ class Painter {
       context.fillText(`${label} W`, room.left - 6, y);
     }
     const places = Math.max(2, Math.floor((frame.width - room.left) / 110));
-    const step = timeSteps.find((one) => props.seconds / one <= places) ?? 86400;
+    const step = timeSteps.find((one) => (frame.to - frame.from) / one <= places) ?? 86400;
     // Ticks stand on round times of the reader's day, not of the server's clock.
     const zone = new Date().getTimezoneOffset() * 60;
     const offset = props.source.wallOffset;
@@ -328,16 +332,17 @@ export function PowerChart(props: PowerChartProps) {
     const x = event.clientX - canvas.current.getBoundingClientRect().left;
     const at = Painter.secondsAt(frame.current, x);
     const before = props.source.now() - at;
-    setCursor(before >= 0 && before <= props.seconds ? before : null);
+    setCursor(before >= 0 && at >= frame.current.from ? before : null);
   };
   const step = (event: KeyboardEvent) => {
-    const width = props.seconds / 60;
+    const span = frame.current ? frame.current.to - frame.current.from : props.seconds;
+    const width = span / 60;
     const moves: Record<string, number> = { ArrowLeft: width, ArrowRight: -width, Home: Infinity, End: -Infinity };
     const move = moves[event.key];
     if (event.key === "Escape") setCursor(null);
     if (move === undefined) return;
     event.preventDefault();
-    setCursor(Math.min(Math.max((cursor ?? 0) + move, 0), props.seconds));
+    setCursor(Math.min(Math.max((cursor ?? 0) + move, 0), span));
   };
   const spoken = values
     .filter(({ line }) => !hidden.has(line.device))
