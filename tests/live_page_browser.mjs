@@ -2,7 +2,7 @@
 // the servers through a proxy that can cut and slow down connections.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -67,9 +67,10 @@ function load(gpu, ...words) {
   children.add(process);
 }
 
+// A port of the loopback interface, or with text the port of all addresses.
 const startDaemon = (port = 0, ...more) =>
   Program.start(setting.zeusd, ["serve", "--socket-path", setting.socket, "--config", setting.config,
-    "--tcp-bind-address", `127.0.0.1:${port}`, ...more], / and (http:\S+)$/);
+    "--tcp-bind-address", `${typeof port === "string" ? "0.0.0.0" : "127.0.0.1"}:${port}`, ...more], / and (http:\S+)$/);
 
 // One request to the daemon as root, over its Unix socket.
 function ask(method, path, body) {
@@ -371,9 +372,72 @@ async function monitorPages(browser) {
   });
 }
 
+async function fleetPages(browser) {
+  load(0, "--watts", "300");
+  const daemon = await startDaemon("0", "--insecure");
+  const port = Number(/:(\d+)$/.exec(daemon.url)[1]);
+  // The daemon answers on every address of the loopback interface: a node each.
+  const nodes = [];
+  for (let i = 0; i < 300; ++i) nodes.push(`http://127.0.${1 + Math.floor(i / 100)}.${1 + (i % 100)}:${port}`);
+  const file = `${setting.folder}/nodes`;
+  writeFileSync(file, `# nodes\n${nodes.join("\n")}\nhttp://127.0.9.9:1\n`);
+  const fleet = await Program.start(zeus, ["fleet", "--nodes-file", file, "--listen", "127.0.0.1:0", "--interval", "2",
+    "--best-limit", "NVIDIA A100-SXM4-40GB=250"], /in a browser: (\S+)$/, "stderr");
+  const page = await openPage(browser, fleet.url);
+  const rows = page.locator(".fleet tbody tr");
+  const number = (label) => page.locator(".number-box", { has: page.getByText(label, { exact: true }) }).locator("dd");
+  await check("all nodes are counted with their GPUs and their waste", async () => {
+    await number("Nodes").getByText(/^301/).waitFor(patience);
+    await number("GPUs").getByText("1200").waitFor(patience);
+    await number("Waste").getByText(/kW/).waitFor(patience);
+  });
+  await check("of all rows those in sight exist", async () => {
+    const count = await rows.count();
+    assert.ok(count > 10 && count < 60, `${count}`);
+  });
+  await check("waste is what is drawn without work and above the best limit", async () => {
+    const [idle, above, waste] = await Promise.all(["idle", "above", "waste"].map(async (name) =>
+      parseFloat(await rows.first().locator(`td.${name}`).innerText())));
+    assert.ok(idle > 100 && above > 20, `${idle} ${above}`);
+    assert.ok(Math.abs(idle + above - waste) < 1, `${idle} ${above} ${waste}`);
+  });
+  await check("every node has its past and leads to its page", async () => {
+    await page.locator(".sparkline path[d*=L]").first().waitFor({ ...patience, state: "attached" });
+    assert.match(await rows.first().getByRole("link").getAttribute("href"), /^http:\/\/127\.0\.\d+\.\d+:\d+/);
+  });
+  await check("a press sorts, and the last node comes into sight when one scrolls there", async () => {
+    await page.getByRole("button", { name: "Node" }).click();
+    await page.locator(".fleet").evaluate((box) => (box.scrollTop = box.scrollHeight));
+    await rows.filter({ hasText: "127.0.9.9:1" }).waitFor(patience);
+  });
+  await check("a node that does not answer says why", async () => {
+    await page.getByRole("searchbox").fill("127.0.9.9");
+    await rows.first().locator("small.bad").waitFor(patience);
+    assert.match(await rows.first().innerText(), /127\.0\.9\.9:1\n.{10}/);
+  });
+  await check("text is legible and nothing complains, in light and dark", async () => {
+    assert.deepEqual(await page.evaluate(faintTexts), []);
+    const dark = await openPage(browser, fleet.url, { colorScheme: "dark" });
+    await dark.locator(".fleet tbody tr").first().waitFor(patience);
+    await shoot(dark, "fleet-dark");
+    assert.deepEqual(await dark.evaluate(faintTexts), []);
+    assert.deepEqual([...dark.complaints, ...page.complaints], []);
+  });
+  await check("nothing is wider than a phone", async () => {
+    const phone = await openPage(browser, fleet.url, { viewport: { width: 360, height: 740 } });
+    await phone.locator(".fleet tbody tr").first().waitFor(patience);
+    await shoot(phone, "fleet-phone");
+    assert.ok((await fits(phone)) <= 0);
+  });
+  await check("the end of the collector is told", async () => {
+    await fleet.stop("SIGINT");
+    await page.getByText(/not up to date/).waitFor(patience);
+  });
+}
+
 const browser = await launch();
 try {
-  await { daemon: daemonPages, token: tokenPages, monitor: monitorPages }[mode](browser);
+  await { daemon: daemonPages, fleet: fleetPages, token: tokenPages, monitor: monitorPages }[mode](browser);
   checks.report();
 } finally {
   await browser.close();

@@ -40,6 +40,10 @@ class LivePageTest(ZeusdTestCase):
                                  "admin,gpu-read", "--expires", "1h"], capture_output=True, text=True, check=True)
         self.assertIn("5 checks passed", self.look("token", key=key, token=issued.stdout.strip()))
 
+    def test_a_fleet(self):
+        self.configure(CONFIGURATION)
+        self.assertIn("9 checks passed", self.look("fleet"))
+
     def test_zeus_monitor(self):
         self.assertIn("6 checks passed", self.look("monitor"))
 

@@ -32,7 +32,6 @@ void AddTrainCommand(Verb app, Action& action, const CommandTail& tail);
 void AddCalibrateCommand(Verb app, Action& action);  // How the sensors of GPUs behave.
 void AddDiffCommand(Verb app, Action& action);       // Comparison of two runs.
 void AddDoctorCommand(Verb app, Action& action);     // Sensors and knobs of this machine.
-void AddFleetCommand(Verb app, Action& action);      // Many nodes on one page.
 void AddJobCommand(Verb app, Action& action);        // Recurring jobs in a database.
 void AddKnobsCommand(Verb app, Action& action);      // Limits and clocks that were changed.
 void AddLeaseCommand(Verb app, Action& action);      // Knobs that the node daemon lends.

@@ -18,10 +18,10 @@ struct NodeReport {
   std::string host{};
   std::string model{};  // "8 × NVIDIA A100"; of several models the first.
   std::size_t gpus = 0;
-  Watts power{};                             // Of all devices.
+  Watts power{};                             // All devices count.
   Watts idle{};                              // Drawn by GPUs that do nothing.
   Watts above{};                             // Drawn above the best known limit by GPUs that work.
-  std::optional<Celsius> temperature{};      // Of the hottest GPU.
+  std::optional<Celsius> temperature{};      // The hottest GPU has it.
   std::vector<std::string> faults{};         // In words.
   std::vector<std::optional<Watts>> past{};  // Steps before this look; used for a node's first one.
 };

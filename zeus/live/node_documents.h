@@ -11,7 +11,7 @@
 // The documents of a node that zeusd and `zeus monitor --serve` answer alike (docs/formats.md).
 namespace zeus::live {
 
-// What does not change about a device, and its limit, as an object of GET /v1/node.
+// The lasting facts about a device, and its limit, as an object of GET /v1/node.
 Json DescribeGpu(const NodeDevice& device, const EnergyMonitor& monitor);
 Json DescribeCpu(const NodeDevice& device);
 // {"version", "host", "absent"}: the rest of GET /v1/node.

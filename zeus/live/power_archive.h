@@ -13,7 +13,7 @@ namespace zeus::live {
 // The power of one device during one step of an archive.
 struct PowerBin {
   float mean = 0;    // Watts; over the seconds that are known.
-  float lowest = 0;  // Of the means of single seconds, as is `highest`.
+  float lowest = 0;  // A mean of a single second, as is `highest`.
   float highest = 0;
   float idle = 0;             // Part of `mean` that was drawn in seconds without work.
   std::uint16_t seconds = 0;  // Seconds that are known; 0: nothing is.

@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "apps/zeus/commands.h"
+#include "apps/zeus/fleet/fleet_command.h"
 #include "apps/zeus/fleet/fleet_session.h"
 #include "apps/zeus/numbers.h"
 

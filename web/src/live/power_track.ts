@@ -57,7 +57,7 @@ class Ring {
     this.high[place] = before === 0 ? watts : Math.max(this.high[place]!, watts);
   }
 
-  // What the server knows; null is an empty step, which live readings may still fill.
+  // Takes what the server knows; null is an empty step, which live readings may still fill.
   set(step: number, mean: number | null, low: number, high: number, idle: number): void {
     if (!this.holds(step)) return;
     if (mean === null) {

@@ -1,4 +1,4 @@
-// What a node tells, in sentences.
+// The state of a node, in sentences.
 import { powerText, timeText } from "../app/quantity";
 import type { GpuFacts, CpuFacts, Knob, Reading, Value } from "./types";
 
