@@ -6,7 +6,7 @@ import { changeWithSigma, energyText, numberText, timeText, withSigma } from "..
 import { linkTo } from "../app/router";
 import { useNow } from "../app/time";
 import { FigureView } from "../components/figure";
-import { useLiveJob } from "./data";
+import { endedTrials, useLiveJob } from "./data";
 import { EtaCard } from "./eta_card";
 import { recurrencesFigure } from "./figures";
 import { JobActions } from "./job_actions";
@@ -155,7 +155,7 @@ function etaOf(query: URLSearchParams): number | null {
 
 export function JobPage({ parameters, query }: ViewProps) {
   const name = parameters.name ?? "";
-  const { overview, recurrences, error, gone, stream, reload, changes } = useLiveJob(name);
+  const { overview, recurrences, error, gone, stream, reload } = useLiveJob(name);
   const batchSizes = overview?.job.spec.batch_sizes;
   const figure = useMemo(
     () => recurrences && batchSizes && recurrencesFigure(recurrences, batchSizes),
@@ -189,7 +189,7 @@ export function JobPage({ parameters, query }: ViewProps) {
         <RunningCard overview={overview} />
       </div>
       {overview.job.recurrences > 0 && <FigureView figure={figure} anchor="recurrences" />}
-      <EtaCard job={spec.id} own={spec.eta} chosen={etaOf(query)} byDefault={spec.default_batch_size} changes={changes} />
+      <EtaCard job={spec.id} own={spec.eta} chosen={etaOf(query)} byDefault={spec.default_batch_size} ended={endedTrials(overview)} />
     </>
   );
 }
