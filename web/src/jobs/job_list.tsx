@@ -47,7 +47,9 @@ function Row({ overview, now }: { overview: JobOverview; now: Date }) {
         {running.length > 3 && <span class="running">and {running.length - 3} more</span>}
       </th>
       <td class="unbroken" title={next?.outlook}>
-        <StatusLine tone={next?.settled ? "good" : "busy"}>{learningText(next)}</StatusLine>
+        <StatusLine tone={next?.settled ? "good" : "busy"}>
+          {learningText(next)} <span class="faint">({job.stage})</span>
+        </StatusLine>
       </td>
       <td class={`number ${known ? "" : "faint"}`} title={overview.savings.unknown_because ?? ""}>
         {savedText(overview.savings)}

@@ -6,6 +6,7 @@ import { changeWithSigma, energyText, timeText } from "../app/quantity";
 import { go, linkTo } from "../app/router";
 import type { ViewProps } from "../app/views";
 import { FigureView } from "../components/figure";
+import { Actions } from "./actions";
 import { frontierFigure, planFigure, usefulPoints } from "./figures";
 import "./jobs.css";
 import type { CurrentPlan, Plan, PlanFrontier } from "./types";
@@ -107,6 +108,14 @@ export function PlanPage({ parameters, query }: ViewProps) {
           </p>
           <h1>{name}</h1>
         </div>
+        <Actions
+          kind="pipeline"
+          name={name}
+          path={base}
+          loss="Its profile and its plan are gone for good; ranks that ask for it are told that there is none."
+          list={linkTo("plans")}
+          file={{ name: `${name}.json`, type: "application/json", path: base }}
+        />
       </header>
       <Loaded of={current}>
         {(now) => {
