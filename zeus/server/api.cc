@@ -52,6 +52,8 @@ Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiO
   const JobTenants jobs{.service = service, .quotas = options_.quotas};
   AddJobRoutes(jobs, metrics_, options_.carbon, router_);
   AddTrialRoutes(jobs, metrics_, router_);
+  AddOverviewRoutes(jobs, overviews_, router_);
+  if (options_.feed != nullptr) AddFeedRoute(*options_.feed, router_);
   AddReferenceRoutes(jobs, metrics_, router_);
   if (options_.plans != nullptr)
     AddPlanRoutes({.service = *options_.plans, .quotas = options_.quotas}, metrics_, router_);
@@ -84,6 +86,12 @@ void Api::AddSystemRoutes() {
       [this](const http::Request& request) { return AnswerReadiness(request); });
   add("/v1/namespaces", http::Access::kAdmin, "Name spaces and how much each holds", "NameSpaces",
       {200}, [this](const http::Request&) { return ListNameSpaces(); });
+  add("/v1/me", http::Access::kRead, "The caller's name, name space and rights", "Caller", {200},
+      [](const http::Request& request) {
+        return http::JsonAnswer(200, {{"user", request.user.empty() ? Json() : Json(request.user)},
+                                      {"name_space", request.name_space},
+                                      {"may_change", request.may_change}});
+      });
   add("/openapi.json", http::Access::kOpen, "This document", "OpenApi", {200},
       [this](const http::Request&) { return http::Answer{.body = openapi_}; });
   add("/metrics", http::Access::kRead, "Metrics for Prometheus", "", {200},
@@ -142,6 +150,7 @@ http::Answer Api::Answer(http::Request& request) {
   auto refusal = access_.Refuse(request, route, visitor);
   request.user = visitor.user;
   request.name_space = visitor.name_space;
+  request.may_change = visitor.role != http::Role::kRead;
   if (refusal) {
     answer = *std::move(refusal);
   } else if (const Status known = http::CheckQuery(route, request); !known.ok()) {
@@ -152,8 +161,10 @@ http::Answer Api::Answer(http::Request& request) {
         handled.ok() ? std::move(handled).value() : ErrorAnswer(handled.error(), route.dialect);
   }
   answer.route = route.pattern;
-  if (!answer.changed_topic.empty())
+  if (!answer.changed_topic.empty()) {
     answer.changed_topic = ScopedId(request.name_space, answer.changed_topic);
+    if (options_.feed != nullptr) options_.feed->NoteChange(answer.changed_topic);
+  }
   return answer;
 }
 

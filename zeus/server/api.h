@@ -13,10 +13,12 @@
 #include "zeus/http/access_log.h"
 #include "zeus/http/message.h"
 #include "zeus/http/router.h"
+#include "zeus/job/job_overview.h"
 #include "zeus/job/job_service.h"
 #include "zeus/metrics/metric.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/plan/plan_service.h"
+#include "zeus/server/job_feed.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/tenants.h"
 #include "zeus/web/application.h"
@@ -53,6 +55,7 @@ class Readiness {
 
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.
+  JobFeed* feed = nullptr;               // nullptr: the server has no stream of all jobs.
   PipelineSessions* sessions = nullptr;  // nullptr: none for the reference's pipelines either.
   Seconds rank_timeout = Seconds(600);   // The longest time that a rank waits for the others.
   http::AccessControl::Options access{};
@@ -93,6 +96,7 @@ class Api final : public http::RequestHandler {
   void AddSystemRoutes();
 
   ServerMetrics& metrics_;
+  JobOverviews overviews_{};
   http::AccessLog* const log_;
   const ApiOptions options_;
   http::AccessControl access_;

@@ -1,6 +1,10 @@
 // The table of all views. A view is one line here and one component: it is shown where the server
 // has its feature (/app.json).
 import type { ComponentType } from "preact";
+import { JobList } from "../jobs/job_list";
+import { JobPage } from "../jobs/job_page";
+import { PlanList } from "../jobs/plan_list";
+import { PlanPage } from "../jobs/plan_page";
 import { NodePage } from "../live/node_page";
 
 export interface ViewProps {
@@ -18,6 +22,10 @@ export interface View {
 
 export const views: View[] = [
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
+  { path: "/jobs", title: "Jobs", component: JobList, feature: "jobs" },
+  { path: "/jobs/:name", title: "Job", component: JobPage, feature: "jobs" },
+  { path: "/plans", title: "Pipelines", component: PlanList, feature: "plans" },
+  { path: "/plans/:name", title: "Pipeline", component: PlanPage, feature: "plans" },
 ];
 
 export function isListed(view: View): boolean {
