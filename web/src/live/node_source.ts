@@ -2,9 +2,9 @@
 // holds which knob. Views follow it; while nobody looks it rests.
 import { ApiError, request } from "../app/api";
 import { followEvents } from "../app/events";
-import { hasFeature } from "../app/session";
+import { hasFeature, token } from "../app/session";
 import type { StreamState } from "../app/events";
-import { levels, PowerTrack } from "./power_track";
+import { PowerTrack } from "./power_track";
 import type { Energy, History, Job, Knob, NodeFacts, Reading, Readings } from "./types";
 
 const factsEvery = 30;
@@ -42,6 +42,7 @@ export class NodeSource {
   private knobsTimer = 0;
   private period = 1;
   private coarse = new Set<number>(); // Steps of the history that views show.
+  private askedUntil = new Map<number, number>(); // By step: how far the history is known.
 
   follow(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -148,6 +149,7 @@ export class NodeSource {
     // A machine that was started again counts from the beginning.
     if (gap < -1) {
       this.tracks.clear();
+      this.askedUntil.clear();
       this.earliest = 0;
     }
     if (this.lastSeconds > 0 && gap > Math.max(gapFrom, 3 * this.period)) this.askPast();
@@ -213,8 +215,12 @@ export class NodeSource {
   }
 
   private async askHistory(step: number): Promise<void> {
-    const history = await this.ask<History>(`v1/history?step=${step}`);
+    const known = this.askedUntil.get(step);
+    // The last steps once more: they were not settled then.
+    const since = known === undefined ? "" : `&since=${Math.floor(known - 2 * step - 10)}`;
+    const history = await this.ask<History>(`v1/history?step=${step}${since}`);
     if (!history) return;
+    this.askedUntil.set(step, history.at_seconds);
     this.keepTime(history);
     this.recordedSince = history.recorded_since_seconds;
     this.earliest = this.earliest > 0 ? Math.min(this.earliest, this.recordedSince) : this.recordedSince;
@@ -247,12 +253,11 @@ export class NodeSource {
   }
 }
 
-// Pages of one node share what they know, so that going from one to the other asks for nothing.
-let shared: NodeSource | undefined;
+// Pages of one node share what they know, so that going from one to the other asks for nothing. What
+// one reader may see is not kept for the next.
+let shared: { source: NodeSource; token: string } | undefined;
 
 export function nodeSource(): NodeSource {
-  shared ??= new NodeSource();
-  return shared;
+  if (shared?.token !== token.value) shared = { source: new NodeSource(), token: token.value };
+  return shared.source;
 }
-
-export { levels };

@@ -113,7 +113,8 @@ export interface Waste {
 
 export function wasteText(waste: Waste): string {
   const share = waste.seconds / Math.max(waste.known, 1);
-  const span = waste.known >= 3500 ? "last hour" : `last ${timeText(waste.known)}`;
+  const minutes = Math.max(1, Math.round(waste.known / 60));
+  const span = waste.known >= 3500 ? "last hour" : minutes === 1 ? "last minute" : `last ${minutes} minutes`;
   const energy = `${(waste.joules / 3600).toFixed(waste.joules < 36000 ? 1 : 0)} Wh`;
   const time = share > 0.995 ? `the whole ${span}` : `${Math.round(100 * share)} % of the ${span}`;
   return `${waste.name} had nothing to do for ${time} and drew ${energy} meanwhile (${powerText(waste.joules / Math.max(waste.seconds, 1))})`;
