@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zeus/store/open_repository.h"
+#include "zeus/store/testing/duel_conformance.h"
 #include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/postgres_server.h"
 #include "zeus/store/testing/repository_conformance.h"
@@ -52,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConformance, kCases, NameOfReposito
 INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConcurrency, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, PlanConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, SessionConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, DuelConformance, kCases, NameOfRepositoryCase());
 
 // The server dies while changes are under way.
 class PostgresCrash : public RepositoryTest {};
