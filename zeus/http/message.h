@@ -48,6 +48,8 @@ struct Request {
   std::string body{};
   std::string authorization{};
   std::string accept{};
+  std::string accept_encoding{};
+  std::string if_none_match{};
   std::string last_event_id{};
   std::string zeus_request{};  // X-Zeus-Request: the name that a gateway gave the request.
   std::string zeus_hold{};     // Zeus-Hold: how long a change is meant to last.

@@ -272,6 +272,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                     .target = std::string(message.target()),
                     .authorization = text(beast::field::authorization),
                     .accept = text(beast::field::accept),
+                    .accept_encoding = text(beast::field::accept_encoding),
+                    .if_none_match = text(beast::field::if_none_match),
                     .last_event_id = text("Last-Event-ID"),
                     .zeus_request = text("X-Zeus-Request"),
                     .zeus_hold = text("Zeus-Hold"),

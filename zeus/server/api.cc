@@ -128,6 +128,7 @@ Result<http::Answer> Api::ListNameSpaces() const {
 }
 
 http::Answer Api::Answer(http::Request& request) {
+  if (IsForApplication(request)) return options_.application->Answer(request);
   Result<http::Target> target = http::ParseTarget(request.target);
   if (!target.ok())
     return http::RefusalAnswer(400, "bad_request", target.error().message, http::Dialect::kOurs);
@@ -157,6 +158,7 @@ http::Answer Api::Answer(http::Request& request) {
 }
 
 http::Work Api::Classify(const http::Request& request) const {
+  if (IsForApplication(request)) return http::Work::kImmediate;
   const auto target = http::ParseTarget(request.target);
   if (!target.ok()) return http::Work::kImmediate;
   return http::RouteWork(router_.Find(request.method, target.value().segments).route);
@@ -164,6 +166,7 @@ http::Work Api::Classify(const http::Request& request) const {
 
 // Checks the caller by the header alone, so that strangers cannot fill the memory with bodies.
 http::Admission Api::Admit(const http::Request& header) {
+  if (IsForApplication(header)) return {};
   const Result<http::Target> target = http::ParseTarget(header.target);
   if (!target.ok())
     return {.refusal = http::RefusalAnswer(400, "bad_request", target.error().message,

@@ -19,6 +19,7 @@
 #include "zeus/plan/plan_service.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/tenants.h"
+#include "zeus/web/application.h"
 
 namespace zeus::server {
 
@@ -63,6 +64,7 @@ struct ApiOptions {
   std::function<Status()> ready{};                 // Whether the database accepts changes.
   std::function<void(MetricSet&)> more_metrics{};  // Metrics of objects that Api does not know.
   std::string version{};
+  const web::Application* application = nullptr;  // nullptr: the server has no pages.
 };
 
 // The job server without its sockets: finds the route of a request, checks the caller, and calls
@@ -82,6 +84,9 @@ class Api final : public http::RequestHandler {
 
  private:
   http::Answer Answer(http::Request& request);
+  bool IsForApplication(const http::Request& request) const {
+    return options_.application != nullptr && web::Application::Has(request);
+  }
   Result<http::Answer> ListNameSpaces() const;
   http::Answer AnswerReadiness(const http::Request& request) const;
   http::Answer AnswerMetrics() const;

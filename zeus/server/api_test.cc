@@ -42,6 +42,17 @@ TEST_F(ApiTest, AJobIsCreatedOnce) {
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist").status, 200);
 }
 
+TEST_F(ApiTest, TheApplicationIsServedBesideTheRoutesAndNeedsNoToken) {
+  const web::Application application({.program = "zeus serve", .features = {"jobs"}});
+  Api api(service_, metrics_, nullptr, {.application = &application});
+  EXPECT_EQ(Ask(api, "GET", "/app.json").status, 200);
+  EXPECT_EQ(Ask(api, "GET", "/").content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(Ask(api, "POST", "/").status, 404);
+  EXPECT_EQ(Ask(api, "GET", "/healthz").status, 200);
+  Api without(service_, metrics_, nullptr, {});
+  EXPECT_EQ(Ask(without, "GET", "/").status, 404);
+}
+
 TEST_F(ApiTest, AChangeNamesTheJobWhoseStreamsAreToLook) {
   Api api(service_, metrics_, nullptr, {});
   Ask(api, "POST", "/v1/jobs", kJob);

@@ -341,6 +341,12 @@ Result<int> Serve(const ServeOptions& options) {
   server::Quotas quotas(usage);
   for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
+  const web::Application application(
+      {.program = "zeus serve",
+       .version = Version(),
+       .features = {"jobs"},
+       .token = frame.tokens ? web::TokenUse::kRequired : web::TokenUse::kNone,
+       .origins = OriginOptions(options)});
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
                    .sessions = &planning.sessions,
@@ -357,7 +363,8 @@ Result<int> Serve(const ServeOptions& options) {
                          server::AddSolveFigures(planning.plans.figures(), set);
                          AddProcess(Version(), ProcessCpuTime(), set);
                        },
-                   .version = Version()});
+                   .version = Version(),
+                   .application = &application});
   ZEUS_TRY(const std::unique_ptr<http::Server> server,
            http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);

@@ -1,0 +1,25 @@
+// The table of all views. A view is one line here and one component: it is shown where the server
+// has its feature (/app.json).
+import type { ComponentType } from "preact";
+import { NodePage } from "../live/node_page";
+
+export interface ViewProps {
+  parameters: Record<string, string>; // Of the path: "/jobs/:name".
+  query: URLSearchParams; // Of the address, for what a reader has chosen and may want to share.
+}
+
+export interface View {
+  path: string;
+  title: string;
+  component: ComponentType<ViewProps>;
+  feature: string;
+  listed?: boolean; // Whether the navigation has it; without parameters in the path it does.
+}
+
+export const views: View[] = [
+  { path: "/node", title: "Node", component: NodePage, feature: "node" },
+];
+
+export function isListed(view: View): boolean {
+  return view.listed ?? !view.path.includes(":");
+}
