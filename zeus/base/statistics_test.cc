@@ -39,9 +39,9 @@ TEST(StatisticsTest, WilsonsIntervalAgreesWithItsFormula) {
   EXPECT_NEAR(half.low, 0.236593, 1e-6);
   EXPECT_NEAR(half.high, 0.763407, 1e-6);
   const Interval none = WilsonInterval(0, 20, 0.95);
-  EXPECT_EQ(none.low, 0);
+  EXPECT_NEAR(none.low, 0, 1e-12);
   EXPECT_NEAR(none.high, 0.161125, 1e-6);
-  EXPECT_EQ(WilsonInterval(3, 3, 0.95).high, 1);
+  EXPECT_NEAR(WilsonInterval(3, 3, 0.95).high, 1, 1e-12);
 }
 
 TEST(StatisticsTest, TheMediansIntervalNeedsSixValues) {

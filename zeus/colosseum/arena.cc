@@ -444,9 +444,9 @@ void Arena::OnAnswerEnd(const std::shared_ptr<ActiveDuel>& active, Side side,
   const std::string reason = failed ? outcome.error().message : std::string();
   const bool last = active->EndAnswer(side, std::move(outcome));
   if (failed) {
+    StoreFailure(*active, fmt::format("{}: {}", active->model(side), reason));
     // One answer alone is no duel.
     for (const ModelHost::AnswerId answer : active->RunningAnswers()) host_.Abort(answer);
-    StoreFailure(*active, fmt::format("{}: {}", active->model(side), reason));
   } else if (last) {
     StoreAnswers(*active);
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "zeus/colosseum/testing/memory_duel_repository.h"
+#include "zeus/colosseum/testing/scripted_host.h"
 
 namespace zeus::colosseum {
 namespace arena_test {
@@ -13,57 +14,12 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// Models whose answers arrive when the test says so.
-class ScriptedHost final : public ModelHost {
- public:
-  struct Asked {
-    Question question{};
-    std::shared_ptr<AnswerListener> listener{};
-    bool aborted = false;
-    bool ended = false;
-  };
-
-  Result<std::vector<std::string>> Models() override {
-    if (!reachable) return Error{ErrorCode::kUnavailable, "no answer from http://secret:8000"};
-    return models;
-  }
-  AnswerId Ask(Question question, std::shared_ptr<AnswerListener> listener) override {
-    asked.push_back({std::move(question), std::move(listener)});
-    return asked.size() - 1;
-  }
-  // Ends the answer at once, as a host's thread would a moment later.
-  void Abort(AnswerId answer) override {
-    asked[answer].aborted = true;
-    End(answer, Error{ErrorCode::kUnavailable, "aborted"});
-  }
-  void End(AnswerId answer, Result<Contestant> outcome) {
-    if (std::exchange(asked[answer].ended, true)) return;
-    asked[answer].listener->OnEnd(std::move(outcome));
-  }
-  // The whole answer, which took so many joules.
-  void Complete(AnswerId answer, std::string_view text, double joules) {
-    asked[answer].listener->OnText(text);
-    asked[answer].listener->OnTextEnd();
-    End(answer, Contestant{.request = "r-1",
-                           .output_tokens = 5,
-                           .energy = AnswerEnergy{
-                               .energy = Joules(joules), .sigma = Joules(0.1), .final = true}});
-  }
-
-  std::vector<std::string> models = {"left-8b", "right-70b"};
-  bool reachable = true;
-  std::vector<Asked> asked{};
-};
-
 class ArenaTest : public ::testing::Test {
  protected:
   explicit ArenaTest(ArenaOptions options = {})
       : arena_(std::make_unique<Arena>(
             repository_, host_, clock_, [this] { return ++entropy_; }, std::move(options))) {}
-  ~ArenaTest() override {
-    for (std::size_t i = 0; i < host_.asked.size(); ++i)
-      host_.End(i, Error{ErrorCode::kUnavailable, "the test ends"});
-  }
+  ~ArenaTest() override { host_.EndAll(); }
 
   std::string Begin(const Challenge& challenge = {.prompt = "why?"}) {
     auto begun = arena_->Begin(challenge);
@@ -100,7 +56,7 @@ class ArenaTest : public ::testing::Test {
 
   VirtualClock clock_;
   testing::MemoryDuelRepository repository_;
-  ScriptedHost host_;
+  testing::ScriptedHost host_;
   std::uint64_t entropy_ = 0;
   int notified_ = 0;
   std::unique_ptr<Arena> arena_;

@@ -14,6 +14,9 @@
 namespace zeus::testing {
 namespace postgres_repository_test {
 
+using colosseum::DuelConformance;
+using colosseum::DuelSqlConformance;
+
 // One server for all tests of this program.
 class PostgresEnvironment final : public ::testing::Environment {
  public:
@@ -54,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConcurrency, kCases, NameOfReposito
 INSTANTIATE_TEST_SUITE_P(Postgres, PlanConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, SessionConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, DuelConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, DuelSqlConformance, kCases, NameOfRepositoryCase());
 
 // The server dies while changes are under way.
 class PostgresCrash : public RepositoryTest {};

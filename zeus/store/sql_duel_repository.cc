@@ -200,6 +200,20 @@ Result<Irregularity> IrregularityFrom(SqlRow row) {
   return irregularity;
 }
 
+Result<Game> GameFrom(SqlRow row) {
+  RowReader reader(kDuelsTable, std::move(row));
+  Game game;
+  for (std::string& model : game.models) model = reader.Text();
+  for (auto& joules : game.joules) joules = reader.OptionalReal();
+  for (auto& tokens : game.output_tokens) tokens = reader.OptionalReal();
+  game.vote = reader.Named<Choice>(colosseum::FindChoice);
+  game.worth = colosseum::FindChoice(reader.TextOrNothing());
+  game.change = colosseum::FindChoice(reader.TextOrNothing());
+  game.revealed = reader.Text() == "revealed";
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return game;
+}
+
 // Reads everything that belongs to a duel and is not in its own row.
 Status ReadRest(const AskRows& ask, Duel& duel) {
   const SqlRow id = Values(duel.id);
@@ -328,19 +342,7 @@ Result<std::vector<Game>> SqlDuelRepository::Games() {
       " LEFT JOIN duel_votes c ON c.duel_id = d.id AND c.ballot = 'change'"
       " WHERE d.stage IN ('revealed', 'expired')";
   ZEUS_TRY(SqlAnswer answer, database_->Read(kSelect, {}));
-  return AllFrom<Game>(std::move(answer), [](SqlRow row) -> Result<Game> {
-    RowReader reader(kDuelsTable, std::move(row));
-    Game game;
-    game.models = {reader.Text(), reader.Text()};
-    game.joules = {reader.OptionalReal(), reader.OptionalReal()};
-    game.output_tokens = {reader.OptionalReal(), reader.OptionalReal()};
-    game.vote = reader.Named<Choice>(colosseum::FindChoice);
-    game.worth = colosseum::FindChoice(reader.TextOrNothing());
-    game.change = colosseum::FindChoice(reader.TextOrNothing());
-    game.revealed = reader.Text() == "revealed";
-    ZEUS_RETURN_IF_ERROR(reader.status());
-    return game;
-  });
+  return AllFrom(std::move(answer), GameFrom);
 }
 
 Result<std::vector<std::string>> SqlDuelRepository::Overdue(WallTime before, int limit) {

@@ -15,6 +15,9 @@
 namespace zeus::testing {
 namespace sqlite_repository_test {
 
+using colosseum::DuelConformance;
+using colosseum::DuelSqlConformance;
+
 RepositoryHarness InAFile() {
   auto folder = std::make_shared<TemporaryDirectory>();
   const std::string url = "sqlite://" + (folder->path() / "zeus.db").string();
@@ -33,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, RepositoryConcurrency, kCases, NameOfRepository
 INSTANTIATE_TEST_SUITE_P(Sqlite, PlanConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Sqlite, SessionConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Sqlite, DuelConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Sqlite, DuelSqlConformance, kCases, NameOfRepositoryCase());
 
 // The repositories in memory keep the same promises.
 RepositoryHarness InTheProcess() {

@@ -1,6 +1,8 @@
 // The table of all views. A view is one line here and one component: it is shown where the server
 // has its feature (/app.json).
 import type { ComponentType } from "preact";
+import { DuelPage } from "../colosseum/duel_page";
+import { LeaderboardPage } from "../colosseum/leaderboard_page";
 import { NodePage } from "../live/node_page";
 
 export interface ViewProps {
@@ -18,6 +20,8 @@ export interface View {
 
 export const views: View[] = [
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
+  { path: "/duel", title: "Duel", component: DuelPage, feature: "colosseum" },
+  { path: "/leaderboard", title: "Leaderboard", component: LeaderboardPage, feature: "colosseum" },
 ];
 
 export function isListed(view: View): boolean {

@@ -11,10 +11,10 @@
 #include "zeus/colosseum/testing/duel_samples.h"
 #include "zeus/store/testing/repository_harness.h"
 
-namespace zeus::testing {
+namespace zeus::colosseum {
 
 // The promises of every DuelRepository. Include this in one file of a test program only.
-class DuelConformance : public ::testing::TestWithParam<RepositoryCase> {
+class DuelConformance : public ::testing::TestWithParam<zeus::testing::RepositoryCase> {
  protected:
   void SetUp() override {
     harness_ = GetParam().make();
@@ -24,35 +24,32 @@ class DuelConformance : public ::testing::TestWithParam<RepositoryCase> {
   }
 
   // A duel whose answers are complete; B took more.
-  colosseum::Duel Answered(const std::string& id, WallTime at = colosseum::testing::kStart) {
-    colosseum::Duel duel = colosseum::testing::ADuel(id);
+  Duel Answered(const std::string& id, WallTime at = testing::kStart) {
+    Duel duel = testing::ADuel(id);
     duel.created_at = at;
-    duel.at(colosseum::Side::kA).energy =
-        colosseum::AnswerEnergy{.energy = Joules(10), .sigma = Joules(0.1)};
-    duel.at(colosseum::Side::kB).energy =
-        colosseum::AnswerEnergy{.energy = Joules(30), .sigma = Joules(0.1)};
-    colosseum::BeginVoting(duel, at);
+    duel.at(Side::kA).energy = AnswerEnergy{.energy = Joules(10), .sigma = Joules(0.1)};
+    duel.at(Side::kB).energy = AnswerEnergy{.energy = Joules(30), .sigma = Joules(0.1)};
+    BeginVoting(duel, at);
     EXPECT_TRUE(duels_->Insert(duel).ok());
     return duel;
   }
   // Returns whether the vote was accepted.
-  static Result<bool> Cast(colosseum::DuelRepository& duels, const std::string& id,
-                           colosseum::Ballot ballot, colosseum::Choice choice) {
+  static Result<bool> Cast(DuelRepository& duels, const std::string& id, Ballot ballot,
+                           Choice choice) {
     bool accepted = false;
-    ZEUS_RETURN_IF_ERROR(duels.Update(id, [&](colosseum::Duel& duel) {
-      accepted = !CastVote(duel, ballot, choice, colosseum::testing::kStart);
+    ZEUS_RETURN_IF_ERROR(duels.Update(id, [&](Duel& duel) {
+      accepted = !CastVote(duel, ballot, choice, testing::kStart);
       return Ok();
     }));
     return accepted;
   }
 
-  RepositoryHarness harness_;
-  std::unique_ptr<colosseum::DuelRepository> duels_;
+  zeus::testing::RepositoryHarness harness_;
+  std::unique_ptr<DuelRepository> duels_;
 };
 
 TEST_P(DuelConformance, ADuelComesBackAsItWasStored) {
-  using namespace colosseum;
-  Duel duel = colosseum::testing::ADuel("0123-duel");
+  Duel duel = testing::ADuel("0123-duel");
   duel.preference = "left-8b";
   duel.prompt = "Pourquoi \xF0\x9F\x98\x80 ?\n'\"";
   Contestant& a = duel.at(Side::kA);
@@ -78,12 +75,11 @@ TEST_P(DuelConformance, ADuelComesBackAsItWasStored) {
 }
 
 TEST_P(DuelConformance, EveryStageComesBack) {
-  using namespace colosseum;
   int number = 0;
   for (const Stage& stage :
        {Stage(Answering{}), Stage(Voting{}), Stage(Weighing{Side::kB}), Stage(Revealed{}),
         Stage(Failed{"upstream ended"}), Stage(Expired{})}) {
-    Duel duel = colosseum::testing::ADuel(std::to_string(number++));
+    Duel duel = testing::ADuel(std::to_string(number++));
     ASSERT_TRUE(duels_->Insert(duel).ok());
     ASSERT_TRUE(duels_
                     ->Update(duel.id,
@@ -101,7 +97,6 @@ TEST_P(DuelConformance, EveryStageComesBack) {
 }
 
 TEST_P(DuelConformance, VotesAndIrregularitiesAreAdded) {
-  using namespace colosseum;
   Answered("d");
   EXPECT_EQ(Cast(*duels_, "d", Ballot::kWorth, Choice::kYes).value(), false);
   EXPECT_EQ(Cast(*duels_, "d", Ballot::kResponse, Choice::kB).value(), true);
@@ -120,10 +115,9 @@ TEST_P(DuelConformance, VotesAndIrregularitiesAreAdded) {
 }
 
 TEST_P(DuelConformance, AChangeThatFailsChangesNothing) {
-  using namespace colosseum;
   const Duel before = Answered("d");
   const Status failed = duels_->Update("d", [](Duel& duel) -> Status {
-    CastVote(duel, Ballot::kResponse, Choice::kA, colosseum::testing::kStart);
+    CastVote(duel, Ballot::kResponse, Choice::kA, testing::kStart);
     return Error{ErrorCode::kConflict, "on second thoughts"};
   });
   EXPECT_FALSE(failed.ok());
@@ -131,7 +125,6 @@ TEST_P(DuelConformance, AChangeThatFailsChangesNothing) {
 }
 
 TEST_P(DuelConformance, OfVotesAtTheSameTimeOneCounts) {
-  using namespace colosseum;
   constexpr int kThreads = 8;
   constexpr int kDuels = 5;
   for (int i = 0; i < kDuels; ++i) Answered(std::to_string(i));
@@ -165,14 +158,15 @@ TEST_P(DuelConformance, OfVotesAtTheSameTimeOneCounts) {
 }
 
 TEST_P(DuelConformance, RevealedDuelsAreListedFromTheLatestOn) {
-  using namespace colosseum;
   for (int i = 0; i < 5; ++i) {
-    Answered(std::to_string(i), colosseum::testing::kStart + std::chrono::seconds(i / 2));
-    if (i != 3) EXPECT_TRUE(Cast(*duels_, std::to_string(i), Ballot::kResponse, Choice::kA).ok());
+    Answered(std::to_string(i), testing::kStart + std::chrono::seconds(i / 2));
+    if (i == 3) continue;
+    EXPECT_TRUE(Cast(*duels_, std::to_string(i), Ballot::kResponse, Choice::kA).ok());
   }
   const auto ids = [&](const DuelQuery& query) {
     std::string joined;
-    for (const Duel& duel : duels_->ListRevealed(query).value()) joined += duel.id;
+    const auto listed = duels_->ListRevealed(query);
+    for (const Duel& duel : listed.value()) joined += duel.id;
     return joined;
   };
   EXPECT_EQ(ids({}), "4210");
@@ -182,14 +176,13 @@ TEST_P(DuelConformance, RevealedDuelsAreListedFromTheLatestOn) {
 }
 
 TEST_P(DuelConformance, GamesAreRevealedAndExpiredDuelsWithAVote) {
-  using namespace colosseum;
   for (const char* id : {"open", "weighing", "revealed", "expired", "silent"}) Answered(id);
   EXPECT_TRUE(Cast(*duels_, "weighing", Ballot::kResponse, Choice::kB).ok());
   EXPECT_TRUE(Cast(*duels_, "revealed", Ballot::kResponse, Choice::kB).ok());
   EXPECT_TRUE(Cast(*duels_, "revealed", Ballot::kWorth, Choice::kNo).ok());
   EXPECT_TRUE(Cast(*duels_, "expired", Ballot::kResponse, Choice::kB).ok());
   const auto expire = [](Duel& duel) {
-    ExpireIfOverdue(duel, colosseum::testing::kStart + std::chrono::minutes(11));
+    ExpireIfOverdue(duel, testing::kStart + std::chrono::minutes(11));
     return Ok();
   };
   EXPECT_TRUE(duels_->Update("expired", expire).ok());
@@ -206,22 +199,23 @@ TEST_P(DuelConformance, GamesAreRevealedAndExpiredDuelsWithAVote) {
 }
 
 TEST_P(DuelConformance, DuelsThatWaitForTooLongAreFound) {
-  using namespace colosseum;
   Answered("old");
-  Answered("new", colosseum::testing::kStart + std::chrono::minutes(5));
+  Answered("new", testing::kStart + std::chrono::minutes(5));
   Answered("done");
   EXPECT_TRUE(Cast(*duels_, "done", Ballot::kResponse, Choice::kA).ok());
-  const auto overdue = duels_->Overdue(colosseum::testing::kStart + std::chrono::minutes(1), 10);
+  const auto overdue = duels_->Overdue(testing::kStart + std::chrono::minutes(1), 10);
   ASSERT_TRUE(overdue.ok()) << overdue.error().message;
   EXPECT_EQ(overdue.value(), std::vector<std::string>{"old"});
 }
 
-TEST_P(DuelConformance, TextThatOneEngineWouldRefuseIsRefusedByBoth) {
-  colosseum::Duel duel = colosseum::testing::ADuel("d");
+// The promises of those in an SQL database.
+class DuelSqlConformance : public DuelConformance {};
+TEST_P(DuelSqlConformance, TextThatOneEngineWouldRefuseIsRefusedByBoth) {
+  Duel duel = testing::ADuel("d");
   duel.prompt = std::string("a\0b", 3);
   EXPECT_EQ(duels_->Insert(duel).error().code, ErrorCode::kInvalidArgument);
   duel.prompt = "\xFF";
   EXPECT_EQ(duels_->Insert(duel).error().code, ErrorCode::kInvalidArgument);
 }
 
-}  // namespace zeus::testing
+}  // namespace zeus::colosseum
