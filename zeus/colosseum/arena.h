@@ -27,7 +27,7 @@ namespace zeus::colosseum {
 
 struct ArenaOptions {
   std::size_t most_duels = 32;        // Duels whose answers arrive at the same time.
-  std::size_t most_per_caller = 16;   // Of one address.
+  std::size_t most_per_caller = 16;   // The same for one address.
   std::size_t longest_prompt = 8192;  // Bytes.
   Question question{};                // Its limits are those of every answer.
   Pace pace = Pace::kTogether;

@@ -63,7 +63,7 @@ TEST(LeaderboardTest, WinsTiesAndEnergyAreCountedForTheRightModel) {
   EXPECT_DOUBLE_EQ(x.win_rate.value().value(), 2.5 / 4);
   EXPECT_EQ(standings.front().model, "x");
   ASSERT_TRUE(x.response_joules);
-  EXPECT_DOUBLE_EQ(x.response_joules->value, 15);  // Of 10, 20, 10 and 20.
+  EXPECT_DOUBLE_EQ(x.response_joules->value, 15);  // The values are 10, 20, 10 and 20.
   EXPECT_DOUBLE_EQ(x.token_joules->value, 0.15);
   EXPECT_FALSE(x.response_joules->interval);
 }

@@ -1,4 +1,4 @@
-// What the Colosseum's server answers: docs/colosseum.md, zeus/colosseum/api/colosseum_json.cc.
+// Answers of the Colosseum's server: docs/colosseum.md, zeus/colosseum/api/colosseum_json.cc.
 export type Choice = "a" | "b" | "tie";
 export type SideName = "a" | "b";
 export const sides: SideName[] = ["a", "b"];

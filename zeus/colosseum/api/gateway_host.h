@@ -57,7 +57,7 @@ class PowerFeed {
   int interested_ = 0;
   bool stopping_ = false;
   std::map<std::string, std::vector<Sample>> samples_{};  // By upstream.
-  std::shared_ptr<http::Client> client_{};                // Of the running call.
+  std::shared_ptr<http::Client> client_{};                // The running call's.
   Ticker ticker_;                                         // The last member: it uses all others.
 };
 
