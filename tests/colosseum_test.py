@@ -50,15 +50,17 @@ class DuelTest(ColosseumTestCase):
         self.assertEqual((changed["votes"]["response"], changed["votes"]["change"]), ("a", "tie"))
         board = {}
 
-        def listed():
+        def counted():
             board.update(server.json("GET", "/zeus/leaderboard"))
             return board["duels"] == 1
-        wait_until(listed, f"the duel never counted: {board}")
+        wait_until(counted, f"the duel never counted: {board}")
         winner, loser = board["models"]
         self.assertEqual(winner["model"], voted["answers"]["a"]["model"])
         self.assertGreater(winner["rating"]["value"], loser["rating"]["value"])
         self.assertAlmostEqual(winner["response_joules"]["value"], energies["a"], places=6)
-        self.assertEqual([d["id"] for d in server.json("GET", "/zeus/duels")["duels"]], [duel])
+        listed = server.json("GET", "/zeus/duels")["duels"]
+        self.assertEqual([one["votes"] for one in listed], [changed["votes"]])
+        self.assertNotIn(duel, json.dumps(listed))  # It is the key to the vote.
         code, errors = server.stop()
         self.assertEqual((code, errors), (0, ""))
 
@@ -293,6 +295,21 @@ class TroubleTest(ColosseumTestCase):
         connection.getresponse().readline()
         connection.close()
         wait_until(lambda: server.json("GET", f"/zeus/duels/{duel}")["stage"] == "failed", "the duel goes on")
+
+    def test_sigterm_ends_running_duels_in_good_order(self):
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+
+        async def wait(number, _writer):
+            if number == 1:
+                await asyncio.get_running_loop().run_in_executor(None, hold.wait, 60)
+        server = self.scripted(left=chat_answer(["left ", "words"], before=wait))
+        duel = server.begin()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            followed = pool.submit(server.follow, duel)
+            wait_until(lambda: "zeus_server_connections 2" in server.ask("GET", "/metrics")[1].decode(), "nobody follows")
+            self.assertEqual(server.stop(), (0, ""))
+            self.assertEqual(followed.result()[2], "failed")
 
     def test_too_many_duels_are_refused(self):
         hold = threading.Event()

@@ -13,6 +13,8 @@
 namespace zeus::colosseum {
 namespace {
 
+constexpr Seconds kHeartbeat{15};  // A stream is never silent for longer: proxies cut those.
+constexpr Seconds kRestPeriod{1};
 constexpr Seconds kLinger{60};  // An answered duel can be followed again for so long.
 constexpr std::size_t kLongestAnswer = std::size_t{1} << 20;  // Bytes that are kept of an answer.
 constexpr Seconds kLeastBoardPeriod{0.2};
@@ -21,6 +23,7 @@ constexpr int kSweepSize = 100;
 constexpr std::uint64_t kBoardSeed = 2023;
 
 constexpr const char* kNobodyFollowed = "nobody followed it";
+constexpr const char* kServerEnded = "the server was ended";
 
 Refusal Refuse(Refusal::Kind kind, std::string message) {
   return {.kind = kind, .message = std::move(message)};
@@ -73,7 +76,8 @@ class Arena::ActiveDuel {
         models_(std::move(models)),
         begun_(now),
         pacer_(options.pace, options.characters_per_second),
-        followed_at_(now) {}
+        followed_at_(now),
+        told_at_(now) {}
 
   const std::string& id() const { return id_; }
   const std::string& caller() const { return caller_; }
@@ -141,7 +145,17 @@ class Arena::ActiveDuel {
   }
   bool MayBeForgotten(TimePoint now) const {
     const std::lock_guard lock(mutex_);
-    return ended_at_ && now - *ended_at_ > kLinger && followers_.empty();
+    return ended_at_ && now - *ended_at_ > kLinger && (followers_.empty() || told_end_);
+  }
+  // Whether there is nothing more to show.
+  bool is_at_rest() const {
+    const std::lock_guard lock(mutex_);
+    return told_end_;
+  }
+  // The answers must end, for the reason of the server.
+  void Stop() {
+    const std::lock_guard lock(mutex_);
+    if (reason_to_end_.empty()) reason_to_end_ = kServerEnded;
   }
   // Whether the answers must end now. The first reason is remembered.
   bool MustEnd(const ArenaOptions& options, TimePoint now) {
@@ -183,6 +197,8 @@ class Arena::ActiveDuel {
       sides_[i].shown = shown;
     }
     if (IsOver() && !std::exchange(told_end_, true)) news = true;
+    if (now - told_at_ > kHeartbeat) news = true;
+    if (news) told_at_ = now;
     return news ? followers_ : std::vector<std::shared_ptr<FollowerOfDuel>>();
   }
 
@@ -234,6 +250,7 @@ class Arena::ActiveDuel {
   TimePoint followed_at_;  // When the last follower left.
   std::string stage_{};    // Valid once ended_at_ is set.
   std::optional<TimePoint> ended_at_{};
+  TimePoint told_at_;  // When followers heard something.
   bool told_end_ = false;
   std::string reason_to_end_{};
 };
@@ -304,16 +321,23 @@ Arena::Arena(DuelRepository& repository, ModelHost& host, const Clock& clock, En
       random_(entropy_()) {}
 
 Arena::~Arena() {
+  Stop();
+  std::unique_lock lock(mutex_);
+  wake_ = nullptr;
+  answer_ended_.wait(lock, [this] { return running_answers_ == 0; });
+}
+
+void Arena::Stop() {
   std::vector<std::shared_ptr<ActiveDuel>> active;
   {
     const std::lock_guard lock(mutex_);
+    stopped_ = true;
     for (const auto& [id, duel] : active_) active.push_back(duel);
-    wake_ = nullptr;
   }
-  for (const auto& duel : active)
+  for (const auto& duel : active) {
+    duel->Stop();
     for (const ModelHost::AnswerId answer : duel->RunningAnswers()) host_.Abort(answer);
-  std::unique_lock lock(mutex_);
-  answer_ended_.wait(lock, [this] { return running_answers_ == 0; });
+  }
 }
 
 void Arena::WakeBy(std::function<void()> wake) {
@@ -359,6 +383,7 @@ Outcome<std::array<std::string, 2>> Arena::Draw(const std::string& preference) {
 Outcome<std::shared_ptr<Arena::ActiveDuel>> Arena::Admit(const std::shared_ptr<ActiveDuel>& duel) {
   const std::lock_guard lock(mutex_);
   if (const auto found = active_.find(duel->id()); found != active_.end()) return found->second;
+  if (stopped_) return Refuse(Refusal::Kind::kUnavailable, "the server is about to end");
   std::size_t answering = 0;
   std::size_t of_caller = 0;
   for (const auto& [id, other] : active_) {
@@ -479,7 +504,9 @@ void Arena::StoreFailure(ActiveDuel& active, std::string reason) {
   if (!active.End("failed", clock_.Now())) return;
   if (const std::string ended = active.reason_to_end(); !ended.empty()) reason = ended;
   const bool abandoned = reason == kNobodyFollowed;
-  if (!abandoned) log::Warning("duel {} has failed: {}", active.id(), Printable(reason));
+  reason = Printable(reason);  // Upstreams may say anything, and databases hold no zero bytes.
+  if (!abandoned && reason != kServerEnded)
+    log::Warning("duel {} has failed: {}", active.id(), reason);
   {
     const std::lock_guard lock(mutex_);
     ++(abandoned ? counts_.abandoned : counts_.failed);
@@ -568,13 +595,16 @@ TimePoint Arena::Step() {
     std::erase_if(active_, [&](const auto& entry) { return entry.second->MayBeForgotten(now); });
     for (const auto& [id, duel] : active_) active.push_back(duel);
   }
+  bool rests = true;
   for (const auto& duel : active) {
     for (const auto& follower : duel->Step(now)) follower->Notify();
+    rests = rests && duel->is_at_rest();
     if (!duel->MustEnd(options_, now)) continue;
     // The answers' ends store the failure.
     for (const ModelHost::AnswerId answer : duel->RunningAnswers()) host_.Abort(answer);
   }
-  return active.empty() ? Ticker::kWhenWoken : now + kStepPeriod;
+  if (active.empty()) return Ticker::kWhenWoken;
+  return now + (rests ? kRestPeriod : kStepPeriod);
 }
 
 void Arena::Sweep() {

@@ -118,8 +118,10 @@ class Arena {
   // Computed at most every few moments, however often it is asked for.
   Outcome<std::vector<Standing>> Leaderboard();
 
+  // Ends the duels whose answers arrive, for the end of the server, and lets no other begin.
+  void Stop();
   // Shows what may be shown, and ends what has lasted too long. Does not use the database. Returns
-  // when to call it next: every kStepPeriod while answers arrive.
+  // when to call it next: every kStepPeriod while there is something to show.
   TimePoint Step();
   // Ends duels in the database whose votes have been awaited for too long. Called every
   // kSweepPeriod.
@@ -158,6 +160,7 @@ class Arena {
   Random random_;
   ArenaCounts counts_{};
   std::size_t running_answers_ = 0;
+  bool stopped_ = false;
   std::optional<TimePoint> board_due_{};  // nullopt: the board was not computed yet.
   std::vector<Standing> board_{};
 };

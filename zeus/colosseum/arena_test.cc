@@ -264,6 +264,38 @@ TEST_F(ArenaTest, TheLeaderboardIsNotComputedForEveryCaller) {
   EXPECT_EQ(repository_.games_read(), 2);
 }
 
+TEST_F(ArenaTest, AStreamIsNeverSilentForLong) {
+  const std::string id = Begin();
+  const auto follower = Follow(id);
+  Advance(seconds(1));
+  const int before = notified_;
+  for (int i = 0; i < 40; ++i) Advance(seconds(1));
+  EXPECT_EQ(notified_, before + 2);
+}
+
+TEST_F(ArenaTest, WithoutAnythingToShowItRests) {
+  EXPECT_EQ(arena_->Step(), TimePoint::max());
+  const std::string id = Begin();
+  EXPECT_EQ(arena_->Step(), clock_.Now() + Arena::kStepPeriod);
+  host_.Complete(0, "a", 1);
+  host_.Complete(1, "b", 1);
+  Advance(seconds(1));
+  EXPECT_GT(arena_->Step(), clock_.Now() + Arena::kStepPeriod);
+  Advance(seconds(70));
+  EXPECT_EQ(arena_->Step(), TimePoint::max());
+}
+
+TEST_F(ArenaTest, StoppingEndsWhatIsAnsweredAndLetsNothingBegin) {
+  const std::string id = Begin();
+  const auto follower = Follow(id);
+  arena_->Stop();
+  EXPECT_TRUE(host_.asked[0].aborted);
+  Advance(seconds(1));
+  EXPECT_EQ(follower->Pull().stage, "failed");
+  EXPECT_EQ(std::get<Failed>(Stored(id).stage).reason, "the server was ended");
+  EXPECT_EQ(Refused({.prompt = "why?"}).kind, Refusal::Kind::kUnavailable);
+}
+
 TEST_F(ArenaTest, ItsEndEndsTheAnswers) {
   Begin();
   arena_.reset();

@@ -26,7 +26,8 @@ struct Game {
 
 // A list of revealed duels, the latest first.
 struct DuelQuery {
-  std::string before{};  // The id of the last duel of the page before; empty: the first page.
+  // Duels that began earlier than this; nullopt: all. Not an id: who knows one may vote.
+  std::optional<WallTime> before{};
   int limit = 100;
 };
 

@@ -41,7 +41,7 @@ struct Sequence {
 };
 Sequence ReadSequence(std::string_view text) {
   const std::size_t length = LengthOfSequence(text[0]);
-  if (length == 0) return {};
+  if (length == 0 || text[0] == '\0') return {};  // Databases hold no zero bytes.
   std::size_t have = 1;
   while (have < length && have < text.size() &&
          (have == 1 ? MayFollow(text[0], text[1]) : IsContinuation(text[have])))

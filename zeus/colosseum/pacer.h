@@ -42,8 +42,8 @@ class Pacer {
   std::optional<TimePoint> at_{};
 };
 
-// A text that arrives in pieces, and is cut at characters. Bytes that are not UTF-8 are replaced:
-// a broken sequence must not travel to clients.
+// A text that arrives in pieces, and is cut at characters. Bytes that are not UTF-8, and
+// zero bytes, are replaced: they must not travel to clients and databases.
 class ArrivingText {
  public:
   // A sequence that a piece breaks off is completed by the next one.

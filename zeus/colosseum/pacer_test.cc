@@ -81,6 +81,14 @@ TEST(ArrivingTextTest, BrokenBytesBecomeReplacementCharacters) {
   EXPECT_EQ(text.text(), "a" + bad + "z" + bad + "(" + bad + bad + bad + bad);
 }
 
+TEST(ArrivingTextTest, ZeroBytesAreReplaced) {
+  ArrivingText text;
+  text.Append(std::string_view("a\0b", 3));
+  EXPECT_EQ(text.text(),
+            "a\xEF\xBF\xBD"
+            "b");
+}
+
 TEST(ArrivingTextTest, EveryCutGivesTheSameText) {
   const std::string whole = "na\xC3\xAFve \xF0\x9F\x98\x80 \xE2\x82\xAC \xC3( end";
   ArrivingText expected;

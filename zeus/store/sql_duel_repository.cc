@@ -317,9 +317,9 @@ Status SqlDuelRepository::Update(const std::string& id, const Change& change) {
 Result<std::vector<Duel>> SqlDuelRepository::ListRevealed(const colosseum::DuelQuery& query) {
   std::string sql = "SELECT " + kDuelColumns + " FROM duels WHERE stage = 'revealed'";
   SqlRow values = Values(std::int64_t{query.limit});
-  if (!query.before.empty()) {
-    sql += " AND (created_at, id) < (SELECT created_at, id FROM duels WHERE id = $2)";
-    values.emplace_back(query.before);
+  if (query.before) {
+    sql += " AND created_at < $2";
+    values.emplace_back(SqlTime(*query.before));
   }
   const AskRows ask = [this](const std::string& text, const SqlRow& row) {
     return database_->Read(text, row);

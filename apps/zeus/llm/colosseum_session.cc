@@ -112,7 +112,8 @@ Result<int> ServeColosseum(const ColosseumOptions& options) {
        .application = &application});
   ZEUS_TRY(const auto server,
            http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
-  return ServeUntilSignal(*server, frame, clock, options, {});
+  return ServeUntilSignal(*server, frame, clock, options,
+                          {.before_shutdown = [&arena] { arena.Stop(); }});
 }
 
 }  // namespace

@@ -119,6 +119,17 @@ Json VisibleJson(const Duel& duel) {
   return json;
 }
 
+Json PublicJson(const Duel& duel) {
+  Json json = VisibleJson(duel);
+  json.erase("id");
+  json.erase("prompt");
+  json.erase("change_until");
+  json["created_at"] = ToExactText(duel.created_at);
+  if (const auto answers = json.find("answers"); answers != json.end())
+    for (Json& answer : *answers) answer.erase("text");
+  return json;
+}
+
 Json ToJson(const std::vector<Standing>& standings) {
   Json models = Json::array();
   double sides = 0;

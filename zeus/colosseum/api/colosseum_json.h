@@ -14,6 +14,10 @@ namespace zeus::colosseum {
 // the reveal. The reason of a failure never does.
 Json VisibleJson(const Duel& duel);
 
+// Returns a revealed duel as everybody may know it: without its id, with which one may vote, and
+// without texts.
+Json PublicJson(const Duel& duel);
+
 Json ToJson(const std::vector<Standing>& standings);
 
 }  // namespace zeus::colosseum

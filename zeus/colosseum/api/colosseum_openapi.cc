@@ -74,7 +74,8 @@ constexpr const char* kDuelSchemas = R"json({
     "a": {"$ref": "#/components/schemas/Identity"}, "b": {"$ref": "#/components/schemas/Identity"}}},
   "preference": {"type": "string"}, "change_until": {"type": "string"}, "prompt": {"type": "string"}}},
 "Duels": {"type": "object", "required": ["duels", "next"], "properties": {
-  "duels": {"type": "array", "items": {"$ref": "#/components/schemas/Duel"}},
+  "duels": {"type": "array", "items": {"type": "object",
+    "description": "a Duel without its id and texts"}},
   "next": {"type": ["string", "null"]}}},
 "Estimate": {"type": ["object", "null"], "properties": {
   "value": {"type": ["number", "null"]}, "low": {"type": ["number", "null"]},

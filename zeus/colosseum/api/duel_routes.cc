@@ -8,6 +8,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/base/wall_time_text.h"
 #include "zeus/colosseum/api/colosseum_json.h"
 #include "zeus/http/pushed_response.h"
 
@@ -83,8 +84,11 @@ Result<Answer> CastBallot(Arena& arena, Ballot ballot, const Request& request) {
 
 Result<Answer> ListDuels(Arena& arena, const Request& request) {
   DuelQuery query;
-  if (const auto before = request.query.find("before"); before != request.query.end())
-    query.before = before->second;
+  if (const auto before = request.query.find("before"); before != request.query.end()) {
+    const auto time = ParseWallTime(before->second);
+    if (!time.ok()) return time.error().While("before");
+    query.before = time.value();
+  }
   if (const auto limit = request.query.find("limit"); limit != request.query.end()) {
     const auto number = ParseInteger(limit->second);
     if (!number.ok() || number.value() < 1 || number.value() > kMostListed)
@@ -93,10 +97,10 @@ Result<Answer> ListDuels(Arena& arena, const Request& request) {
   }
   return AnswerTo(arena.List(query), [&](const std::vector<Duel>& duels) {
     Json list = Json::array();
-    for (const Duel& duel : duels) list.push_back(VisibleJson(duel));
+    for (const Duel& duel : duels) list.push_back(PublicJson(duel));
     const bool full = duels.size() == static_cast<std::size_t>(query.limit);
-    return JsonAnswer(
-        200, {{"duels", std::move(list)}, {"next", full ? Json(duels.back().id) : Json()}});
+    return JsonAnswer(200, {{"duels", std::move(list)},
+                            {"next", full ? Json(ToExactText(duels.back().created_at)) : Json()}});
   });
 }
 

@@ -32,6 +32,13 @@ std::string ChatBody(const Question& question) {
                    {"stream_options", {{"include_usage", true}}}});
 }
 
+// Names with control characters, or of absurd length, are left out: databases do not hold them.
+bool IsPlain(const std::string& name) {
+  constexpr std::size_t kLongest = 500;
+  return !name.empty() && name.size() <= kLongest &&
+         std::ranges::all_of(name, [](char c) { return static_cast<unsigned char>(c) >= ' '; });
+}
+
 // The sentence of an answer that is an error.
 Error StatusError(const http::Reply& reply) {
   return Error{ErrorCode::kUnavailable,
@@ -166,7 +173,7 @@ Result<std::vector<std::string>> GatewayHost::Models() {
   std::set<std::string> names;
   if (const auto data = json.find("data"); data != json.end() && data->is_array())
     for (const Json& model : *data)
-      if (const auto name = GetField<std::string>(model, "id"); name.ok())
+      if (const auto name = GetField<std::string>(model, "id"); name.ok() && IsPlain(name.value()))
         names.insert(name.value());
   const std::lock_guard lock(mutex_);
   models_.assign(names.begin(), names.end());

@@ -48,10 +48,8 @@ class MemoryDuelRepository final : public DuelRepository {
       return std::tie(other.created_at, other.id) < std::tie(one.created_at, one.id);
     };
     std::ranges::sort(revealed, later);
-    if (const auto last = duels_.find(query.before); last != duels_.end())
-      std::erase_if(revealed, [&](const Duel& duel) { return !later(last->second, duel); });
-    else if (!query.before.empty())
-      revealed.clear();
+    if (query.before)
+      std::erase_if(revealed, [&](const Duel& duel) { return duel.created_at >= *query.before; });
     if (revealed.size() > static_cast<std::size_t>(query.limit))
       revealed.resize(static_cast<std::size_t>(query.limit));
     return revealed;

@@ -159,7 +159,7 @@ TEST_P(DuelConformance, OfVotesAtTheSameTimeOneCounts) {
 
 TEST_P(DuelConformance, RevealedDuelsAreListedFromTheLatestOn) {
   for (int i = 0; i < 5; ++i) {
-    Answered(std::to_string(i), testing::kStart + std::chrono::seconds(i / 2));
+    Answered(std::to_string(i), testing::kStart + std::chrono::seconds(i));
     if (i == 3) continue;
     EXPECT_TRUE(Cast(*duels_, std::to_string(i), Ballot::kResponse, Choice::kA).ok());
   }
@@ -171,8 +171,8 @@ TEST_P(DuelConformance, RevealedDuelsAreListedFromTheLatestOn) {
   };
   EXPECT_EQ(ids({}), "4210");
   EXPECT_EQ(ids({.limit = 2}), "42");
-  EXPECT_EQ(ids({.before = "2", .limit = 2}), "10");
-  EXPECT_EQ(ids({.before = "0"}), "");
+  EXPECT_EQ(ids({.before = testing::kStart + std::chrono::seconds(2), .limit = 2}), "10");
+  EXPECT_EQ(ids({.before = testing::kStart}), "");
 }
 
 TEST_P(DuelConformance, GamesAreRevealedAndExpiredDuelsWithAVote) {
