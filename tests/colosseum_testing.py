@@ -115,7 +115,7 @@ class ColosseumTestCase(GatewayTestCase):
         simulation = self.simulated("2xH100")
         servers = []
         for gpu, model in enumerate(["llama-3.1-8b", "qwen3-14b"]):
-            server = SimulatedServer(simulation, "--gpu", str(gpu), model=model)
+            server = SimulatedServer(simulation, "--gpu", str(gpu), "--seed", str(gpu), model=model)
             self.addCleanup(server.kill)
             servers.append(server)
         gateway = self.gateway("--upstream", servers[0].url, "--gpus", "0",

@@ -91,7 +91,6 @@ Result<int> ServeColosseum(const ColosseumOptions& options) {
   ZEUS_TRY(const auto own_gateway, StartOwnGateway(options, clock));
   ZEUS_TRY(const auto host, MakeHost(options, own_gateway.get(), clock));
   colosseum::Arena arena(*store.duels, *host, clock, SystemEntropy, MakeArenaOptions(options));
-  const ArenaThreads threads(arena, clock);
   HttpMetrics metrics;
   http::LoginLimiter logins(clock);
   const web::Application application(
@@ -112,6 +111,8 @@ Result<int> ServeColosseum(const ColosseumOptions& options) {
        .application = &application});
   ZEUS_TRY(const auto server,
            http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
+  // The last object: nothing may push into responses when the server is destroyed.
+  const ArenaThreads threads(arena, clock);
   return ServeUntilSignal(*server, frame, clock, options,
                           {.before_shutdown = [&arena] { arena.Stop(); }});
 }

@@ -12,7 +12,7 @@ import type { Choice, Duel, SideName } from "./types";
 import { sides } from "./types";
 import { useDuel } from "./use_duel";
 import type { DuelActions, DuelState } from "./use_duel";
-import { choiceText, comparisonText, dearerSide, nameOf, voteText } from "./words";
+import { choiceText, comparisonText, nameOf, voteText } from "./words";
 
 interface PromptProps {
   busy: boolean;
@@ -122,7 +122,6 @@ function Vote({ busy, vote }: { busy: boolean; vote: (choice: Choice) => void })
 function Energies({ duel }: { duel: Duel }) {
   const energies = sides.map((side) => duel.energy?.[side].energy_joules ?? 0);
   const most = Math.max(...energies, 1e-12);
-  const dearer = dearerSide(duel.comparison);
   return (
     <div class="energies">
       {sides.map((side, i) => {
@@ -131,7 +130,7 @@ function Energies({ duel }: { duel: Duel }) {
           <div class="energy">
             <b>{nameOf(side)}</b>
             <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-              <rect class={dearer === side ? "dearer" : ""} width={(100 * energies[i]!) / most} height="10" />
+              <rect class={side} width={(100 * energies[i]!) / most} height="10" />
             </svg>
             <span>{energyText(energy?.energy_joules, energy?.sigma_joules)}</span>
           </div>

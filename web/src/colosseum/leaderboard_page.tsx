@@ -18,7 +18,7 @@ function cell(estimate: Estimate | null, text: (value: number | null) => string)
 export function tableOf(board: Leaderboard): Table {
   return {
     id: "leaderboard",
-    title: "Leaderboard",
+    title: "Models",
     caption:
       "Ratings are Bradley-Terry strengths on Elo's scale: 400 points more are odds of ten to one. In brackets: 95 % intervals. " +
       "Energies are medians. Turned: of the votes for an answer that took more energy, the share that was taken back, or found not worth it.",

@@ -35,7 +35,7 @@ export function PowerFigure({ power }: { power: Record<SideName, [number, number
     setHidden(next);
   };
   const shown = { ...panel, series: panel.series.filter(({ name }) => !hidden.has(name)) };
-  if (sides.every((side) => power[side].length === 0)) return null;
+  if (sides.every((side) => power[side].length < 2)) return null;
   return (
     <figure class="power">
       <header>

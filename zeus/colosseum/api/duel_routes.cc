@@ -151,18 +151,20 @@ Answer StreamOf(Arena& arena, const std::string& id, Follower::Position from, St
   };
   const auto link = std::make_shared<Link>();
   const std::string content_type(shape.content_type);
-  const auto pull = [link, shape = std::move(shape)] {
+  using Bytes = http::PushedResponse::SharedBytes;
+  const auto pull = [link, shape = std::move(shape)]() -> Bytes {
     const Follower::News news = link->follower->Pull();
     std::string bytes = shape.format(news);
-    if (news.stage.empty()) return bytes;
-    link->follower->Leave();
-    if (const auto response = link->response.lock()) {
-      if (news.stage == "failed" && shape.failure == FailureEnd::kCut)
-        response->Abort();
-      else
-        response->End();
+    if (!news.stage.empty()) {
+      link->follower->Leave();
+      if (const auto response = link->response.lock()) {
+        if (news.stage == "failed" && shape.failure == FailureEnd::kCut)
+          response->Abort();
+        else
+          response->End();
+      }
     }
-    return bytes;
+    return bytes.empty() ? Bytes() : std::make_shared<const std::string>(std::move(bytes));
   };
   const auto response =
       std::make_shared<http::PushedResponse>([link] { link->follower->Leave(); }, pull);
@@ -213,6 +215,7 @@ void AddDuelRoutes(Arena& arena, http::Router& router) {
   router.Add({.method = "GET",
               .pattern = "/zeus/duels/{id}/events",
               .handler = [&arena](const Request& r) -> Result<Answer> {
+                if (r.method == "HEAD") return Answer{.content_type = "text/event-stream"};
                 return StreamOf(arena, r.parameters.front(), PositionFrom(r.last_event_id),
                                 {.content_type = "text/event-stream", .format = EventText},
                                 Dialect::kOurs);
