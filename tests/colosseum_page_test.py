@@ -17,7 +17,8 @@ class ColosseumPageTest(ColosseumTestCase):
             if server.vote(duel, "ab"[number % 2])["stage"] == "weighing":
                 server.json("POST", f"/zeus/duels/{duel}/worth", {"worth": number % 3 == 0})
         folder = os.environ.get("SCREENSHOTS") or tempfile.mkdtemp(dir=self.directory.name)
-        output = run_in_browser(self, "colosseum_page_browser.mjs", server.url, "metered", folder)
+        output = run_in_browser(self, "colosseum_page_browser.mjs", server.url, "metered", folder, folder=self.directory.name,
+                                timeout=600)
         self.assertIn("15 checks passed", output)
 
     def test_trouble_in_a_browser(self):
@@ -29,7 +30,8 @@ class ColosseumPageTest(ColosseumTestCase):
                 return False
         words = ["<img src=x onerror=alert(1)> ", "**bold** ", "x" * 300]
         server = self.scripted(left=chat_answer(words), right=chat_answer(words, before=fail))
-        output = run_in_browser(self, "colosseum_page_browser.mjs", server.url, "trouble", self.directory.name)
+        output = run_in_browser(self, "colosseum_page_browser.mjs", server.url, "trouble", self.directory.name,
+                                folder=self.directory.name, timeout=600)
         self.assertIn("4 checks passed", output)
 
 

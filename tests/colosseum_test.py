@@ -66,16 +66,17 @@ class DuelTest(ColosseumTestCase):
 
     def test_the_dearer_answer_is_asked_about(self):
         _, _, server = self.metered("--max-tokens", "60", "--characters-per-second", "100000")
-        # The larger model takes about twice as much; whoever is dearer gets the vote.
-        for _ in range(3):
-            duel = server.answered()
-            peek = server.answered()
-            verdict = server.vote(peek, "tie")["comparison"]["verdict"]
-            self.assertIn(verdict, ("a_more", "b_more"))
-            voted = server.vote(duel, "a")
-            expected = "weighing" if voted["comparison"]["verdict"] == "a_more" else "revealed"
-            self.assertEqual(voted["stage"], expected)
-            self.assertGreater(voted["comparison"]["ratio"], 1)
+        # The larger model takes about twice as much for a token, and it is on either side.
+        stages = set()
+        for _ in range(40):
+            voted = server.vote(server.answered(), "a")
+            dearer = voted["comparison"]["verdict"] == "a_more"
+            self.assertEqual(voted["stage"], "weighing" if dearer else "revealed")
+            self.assertGreaterEqual(voted["comparison"]["ratio"], 1)
+            stages.add(voted["stage"])
+            if len(stages) == 2:
+                return
+        self.fail(f"of 40 duels all were {stages}")
 
     def test_with_upstreams_one_command_is_enough(self):
         _, servers, _ = self.metered()

@@ -138,7 +138,7 @@ HttpServerFrame::~HttpServerFrame() = default;
 Status HttpServerFrame::Open(const HttpServerOptions& options, const Clock& clock) {
   ZEUS_TRY(tokens, LoadTokens(options));
   if (!options.no_access_log) {
-    ZEUS_TRY(log, http::AccessLog::Open(options.access_log, clock));
+    ZEUS_TRY(log, http::AccessLog::Open(options.files.access_log, clock));
   }
   return Ok();
 }
@@ -164,8 +164,9 @@ http::ServerOptions HttpOptions(const HttpServerOptions& options) {
                  .body_time = Seconds(3 * options.header_timeout),
                  .idle_time = Seconds(options.idle_timeout),
                  .request_time = Seconds(options.request_timeout)}};
-  if (!options.tls_certificate.empty())
-    server.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  if (!options.files.tls_certificate.empty())
+    server.tls =
+        http::TlsFiles{.certificate = options.files.tls_certificate, .key = options.files.tls_key};
   return server;
 }
 
@@ -185,7 +186,7 @@ Result<std::unique_ptr<http::TokenFile>> LoadTokens(const HttpServerOptions& opt
           Printable(options.listen));
     return std::unique_ptr<http::TokenFile>();
   }
-  if (remote && options.tls_certificate.empty()) {
+  if (remote && options.files.tls_certificate.empty()) {
     if (!options.plain_http)
       return Error{
           ErrorCode::kInvalidArgument,

@@ -34,15 +34,7 @@ Option AddSecurityOptions(Verb verb, HttpServerOptions& options) {
                "each holds")
       .Needs(new_token)
       .Excludes(read_only);
-  const Option certificate =
-      verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
-          .Check(NotEmpty())
-          .TypeName("FILE");
-  const Option key = verb.AddOption("--tls-key", options.tls_key, "The private key of --tls-cert")
-                         .Needs(certificate)
-                         .Check(NotEmpty())
-                         .TypeName("FILE");
-  certificate.Needs(key);
+  AddTlsOptions(verb, options.files);
   verb.AddFlag("--insecure", options.insecure, "Serve other machines without tokens");
   verb.AddFlag("--plain-http", options.plain_http,
                "Serve other machines without TLS: whoever is on the way can read their tokens");
@@ -56,12 +48,8 @@ Option AddSecurityOptions(Verb verb, HttpServerOptions& options) {
 }
 
 void AddLogOptions(Verb verb, HttpServerOptions& options) {
-  const Option log =
-      verb.AddOption("--access-log", options.access_log,
-                     "Append a JSON line per request to this file; - is standard error")
-          .Check(NotEmpty())
-          .TypeName("FILE")
-          .ShowDefault();
+  options.files.access_log = "-";
+  const Option log = AddAccessLogOption(verb, options.files).ShowDefault();
   verb.AddFlag("--no-access-log", options.no_access_log, "Log no requests").Excludes(log);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/zeus/command_line.h"
+#include "apps/zeus/server_options.h"
 
 // The options that every verb with an HTTP server and a database has.
 namespace zeus::cli {
@@ -19,9 +20,7 @@ struct HttpServerOptions {
   bool admin = false;                // The new token is an administrator's.
   std::string name_space{};          // The name space of the new token; empty: the default one.
   std::vector<std::string> hosts{};  // Further names of the server.
-  std::string tls_certificate{};
-  std::string tls_key{};
-  std::string access_log = "-";
+  ServerFiles files{};
   bool no_access_log = false;
   bool insecure = false;
   bool plain_http = false;  // Other machines may send tokens without TLS.

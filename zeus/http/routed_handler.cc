@@ -54,6 +54,7 @@ Answer RoutedHandler::AnswerByRoute(Request& request) {
   auto refusal = access_.Refuse(request, route, visitor);
   request.user = visitor.user;
   request.name_space = visitor.name_space;
+  request.may_change = visitor.role != Role::kRead;
   if (refusal) {
     answer = *std::move(refusal);
   } else if (const Status known = CheckQuery(route, request); !known.ok()) {
@@ -64,8 +65,10 @@ Answer RoutedHandler::AnswerByRoute(Request& request) {
         handled.ok() ? std::move(handled).value() : ErrorAnswer(handled.error(), route.dialect);
   }
   answer.route = route.pattern;
-  if (!answer.changed_topic.empty())
+  if (!answer.changed_topic.empty()) {
     answer.changed_topic = ScopedId(request.name_space, answer.changed_topic);
+    NoteChange(answer.changed_topic);
+  }
   return answer;
 }
 

@@ -32,6 +32,9 @@ class RoutedHandler : public RequestHandler {
   virtual bool IsForPage(const Request& /*request*/) const { return false; }
   virtual Answer PageAnswer(const Request& request) const;
 
+  // Called when an answer has changed a topic, after its name space was put before it.
+  virtual void NoteChange(const std::string& /*topic*/) {}
+
   Router& table() { return router_; }
   const AccessControl& access() const { return access_; }
 

@@ -21,6 +21,8 @@ Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiO
   const JobTenants jobs{.service = service, .quotas = options_.quotas};
   AddJobRoutes(jobs, metrics_, options_.carbon, table());
   AddTrialRoutes(jobs, metrics_, table());
+  AddOverviewRoutes(jobs, overviews_, table());
+  if (options_.feed != nullptr) AddFeedRoute(*options_.feed, table());
   AddReferenceRoutes(jobs, metrics_, table());
   if (options_.plans != nullptr)
     AddPlanRoutes({.service = *options_.plans, .quotas = options_.quotas}, metrics_, table());
@@ -53,6 +55,12 @@ void Api::AddSystemRoutes() {
       [this](const http::Request& request) { return AnswerReadiness(request); });
   add("/v1/namespaces", http::Access::kAdmin, "Name spaces and how much each holds", "NameSpaces",
       {200}, [this](const http::Request&) { return ListNameSpaces(); });
+  add("/v1/me", http::Access::kRead, "The caller's name, name space and rights", "Caller", {200},
+      [](const http::Request& request) {
+        return http::JsonAnswer(200, {{"user", request.user.empty() ? Json() : Json(request.user)},
+                                      {"name_space", request.name_space},
+                                      {"may_change", request.may_change}});
+      });
   add("/openapi.json", http::Access::kOpen, "This document", "OpenApi", {200},
       [this](const http::Request&) { return http::Answer{.body = openapi_}; });
   add("/metrics", http::Access::kRead, "Metrics for Prometheus", "", {200},

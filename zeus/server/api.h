@@ -10,10 +10,12 @@
 #include "zeus/http/message.h"
 #include "zeus/http/readiness.h"
 #include "zeus/http/routed_handler.h"
+#include "zeus/job/job_overview.h"
 #include "zeus/job/job_service.h"
 #include "zeus/metrics/metric.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/plan/plan_service.h"
+#include "zeus/server/job_feed.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/tenants.h"
 #include "zeus/web/application.h"
@@ -24,6 +26,7 @@ using http::Readiness;
 
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.
+  JobFeed* feed = nullptr;               // nullptr: the server has no stream of all jobs.
   PipelineSessions* sessions = nullptr;  // nullptr: none for the reference's pipelines either.
   Seconds rank_timeout = Seconds(600);   // The longest time that a rank waits for the others.
   http::AccessControl::Options access{};
@@ -55,12 +58,16 @@ class Api final : public http::RoutedHandler {
   http::Answer PageAnswer(const http::Request& request) const override {
     return options_.application->Answer(request);
   }
+  void NoteChange(const std::string& topic) override {
+    if (options_.feed != nullptr) options_.feed->NoteChange(topic);
+  }
   Result<http::Answer> ListNameSpaces() const;
   http::Answer AnswerReadiness(const http::Request& request) const;
   http::Answer AnswerMetrics() const;
   void AddSystemRoutes();
 
   ServerMetrics& metrics_;
+  JobOverviews overviews_{};
   http::AccessLog* const log_;
   const ApiOptions options_;
   std::string openapi_{};

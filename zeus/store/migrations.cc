@@ -151,6 +151,11 @@ constexpr std::array kUnmeasured = {
     "ALTER TABLE trials ADD COLUMN unmeasured BIGINT NOT NULL DEFAULT 0",
 };
 
+// Why a run has its batch size; not recorded for earlier runs.
+constexpr std::array kReasons = {
+    "ALTER TABLE trials ADD COLUMN why TEXT NOT NULL DEFAULT ''",
+};
+
 // Duels of two language models. A vote's key is what makes it the only one of its ballot.
 constexpr std::array kDuels = {
     "CREATE TABLE duels ("
@@ -201,8 +206,8 @@ constexpr std::array kDuels = {
 };
 
 // In order; the first one has number 1.
-const std::array<std::span<const char* const>, 7> kMigrations = {
-    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kDuels};
+const std::array<std::span<const char* const>, 8> kMigrations = {
+    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kReasons, kDuels};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

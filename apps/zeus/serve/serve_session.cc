@@ -123,14 +123,16 @@ Result<int> Serve(const ServeOptions& options) {
   server::Quotas quotas(usage);
   for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
+  server::JobFeed feed(service, clock);
   const web::Application application(
       {.program = "zeus serve",
        .version = Version(),
-       .features = {"jobs"},
+       .features = {"jobs", "plans"},
        .token = frame.tokens ? web::TokenUse::kRequired : web::TokenUse::kNone,
        .origins = OriginOptions(options)});
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
+                   .feed = &feed,
                    .sessions = &planning.sessions,
                    .rank_timeout = Seconds(options.rank_timeout),
                    .access = {.tokens = frame.tokens.get(),

@@ -3,6 +3,10 @@
 import type { ComponentType } from "preact";
 import { DuelPage } from "../colosseum/duel_page";
 import { LeaderboardPage } from "../colosseum/leaderboard_page";
+import { JobList } from "../jobs/job_list";
+import { JobPage } from "../jobs/job_page";
+import { PlanList } from "../jobs/plan_list";
+import { PlanPage } from "../jobs/plan_page";
 import { NodePage } from "../live/node_page";
 
 export interface ViewProps {
@@ -20,6 +24,10 @@ export interface View {
 
 export const views: View[] = [
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
+  { path: "/jobs", title: "Jobs", component: JobList, feature: "jobs" },
+  { path: "/jobs/:name", title: "Job", component: JobPage, feature: "jobs" },
+  { path: "/plans", title: "Pipelines", component: PlanList, feature: "plans" },
+  { path: "/plans/:name", title: "Pipeline", component: PlanPage, feature: "plans" },
   { path: "/duel", title: "Duel", component: DuelPage, feature: "colosseum" },
   { path: "/leaderboard", title: "Leaderboard", component: LeaderboardPage, feature: "colosseum" },
 ];

@@ -24,7 +24,7 @@ export function AnswerPanel({ side, text, arriving, duel }: AnswerPanelProps) {
         {chosen && <span class="mark">your choice</span>}
       </header>
       {/* Screen readers wait until the answer is complete. */}
-      <div class="text" aria-live="polite" aria-busy={arriving}>
+      <div class="text" role="region" aria-label={`Answer ${nameOf(side)}`} tabIndex={0} aria-live="polite" aria-busy={arriving}>
         {text}
         {arriving && <span class="caret" aria-hidden="true" />}
         {!arriving && !text && <span class="faint">The text is not kept.</span>}

@@ -126,7 +126,7 @@ TEST_F(ColosseumApiTest, TheVoteBringsTheEnergyAndTheRevealTheNames) {
   const Json list = AskJson("GET", "/zeus/duels");
   ASSERT_EQ(list["duels"].size(), 1U);
   EXPECT_EQ(list["duels"][0]["votes"]["change"], "a");
-  // Whoever reads the list must not be able to vote in the name of others.
+  // A reader of the list must not be able to vote in the name of others.
   EXPECT_THAT(JsonText(list), Not(HasSubstr(id)));
   EXPECT_EQ(AskJson("GET", "/zeus/duels?before=2001-01-01T00:00:00Z")["duels"].size(), 0U);
   EXPECT_EQ(Ask("GET", "/zeus/duels?before=yesterday").status, 422);

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "zeus/base/json.h"
-#include "zeus/http/openapi.h"
+#include "zeus/http/openapi_document.h"
 
 namespace zeus::colosseum {
 namespace {

@@ -27,20 +27,6 @@ constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
 constexpr Seconds kRestingPause = 1s;
 constexpr Seconds kWantedFor = 60s;
 
-// The owner of a lease of an earlier run: of its identity only the subject is known, and what the
-// kernel still tells about its process.
-Caller OwnerFromView(const wire::LeaseView& lease) {
-  Caller owner{.subject = lease.subject};
-  if (lease.subject.starts_with("uid:")) {
-    const auto uid = ParseUnsigned(std::string_view(lease.subject).substr(4));
-    if (uid.ok()) owner.uid = static_cast<uid_t>(uid.value());
-  } else {
-    owner.transport = Caller::Transport::kTcp;
-    owner.token_scopes = ScopeSet{Scope::kGpuControl, Scope::kCpuControl};
-  }
-  return owner;
-}
-
 Scope ControlOf(wire::LeaseKnob knob) {
   return knob == wire::LeaseKnob::kCpuPowerLimit ? Scope::kCpuControl : Scope::kGpuControl;
 }
@@ -142,23 +128,27 @@ Status Daemon::Build(Node node) {
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
   desk_ = std::make_unique<DeviceDesk>(
       clock_, recorder_->node(), *journal_, audit_.get(),
-      DeviceDesk::Options{.foreign = configuration_->foreign,
-                          .bounds = configuration_->bounds,
-                          .wrap = options_.wrap,
-                          .reported = [this](const wire::KnobKey& knob, const KnobReport& report) {
-                            KnobReported(knob, report);
-                          }});
+      DeviceDesk::Options{
+          .foreign = configuration_->foreign,
+          .bounds = configuration_->bounds,
+          .wrap = options_.wrap,
+          .called = [this](const std::string& device,
+                           Seconds duration) { timings_.CountCall(device, duration); },
+          .reported = [this](const wire::KnobKey& knob,
+                             const KnobReport& report) { KnobReported(knob, report); }});
   book_ = std::make_unique<LeaseBook>(
       clock_, *desk_, audit_.get(),
-      LeaseBook::Options{.state_file = options_.state_file,
-                         .standing_file = options_.standing_file,
-                         .boot_clock = options_.boot_clock,
-                         .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
-                         .belongs_to_job =
-                             [this](const Caller& caller, std::string_view job) {
-                               return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
-                             },
-                         .changed = [this](const std::string& lease) { LeaseChanged(lease); }});
+      LeaseBook::Options{
+          .state_file = options_.state_file,
+          .standing_file = options_.standing_file,
+          .boot_clock = options_.boot_clock,
+          .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
+          .belongs_to_job =
+              [this](const Caller& caller, std::string_view job) {
+                return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
+              },
+          .changed = [this](const std::string& lease) { LeaseChanged(lease); },
+          .restored = [this](Seconds duration) { timings_.CountRestore(duration); }});
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
   return Ok();
@@ -287,9 +277,16 @@ TimePoint Daemon::SampleProcesses() {
 }
 
 Status Daemon::Stop() {
+  Status stopped = Ok();
+  if (configuration()->stop_policy == StopPolicy::kRestore) stopped = RestoreAll();
+  // Those who follow have seen the ends of leases by now.
   events_->EndAll();
   streams_->EndAll();
-  if (configuration()->stop_policy == StopPolicy::kLeave) return Ok();
+  waiting_->GiveUpAll();
+  return stopped;
+}
+
+Status Daemon::RestoreAll() {
   const auto knobs = book_->TurnedKnobs();
   book_->EndAll({}, EndReason::kStopped);
   const TimePoint until = clock_.Now() + kLongestStop;
@@ -310,17 +307,11 @@ std::shared_ptr<const Configuration> Daemon::configuration() const {
 
 Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
 
-bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease) const {
-  std::shared_ptr<const Caller> owner;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = owners_.find(lease.id);
-    if (found != owners_.end()) owner = found->second;
-  }
-  if (!owner) owner = std::make_shared<const Caller>(OwnerFromView(lease));
-  Grant grant = GrantFor(rules, *owner);
+bool Daemon::Allows(const Configuration& rules, const Caller& owner,
+                    const wire::LeaseView& lease) const {
+  Grant grant = GrantFor(rules, owner);
   if (grant.admin()) return true;
-  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(*owner));
+  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(owner));
   return std::ranges::all_of(lease.knobs, [&](const wire::KnobView& knob) {
     const wire::KnobKey& key = knob.request.key;
     if (!grant.scopes.Has(ControlOf(key.knob))) return false;
@@ -339,8 +330,9 @@ std::size_t Daemon::Reload(Configuration configuration) {
   ++configuration_number_;
   desk_->SetForeignPolicy(fresh->foreign);
   desk_->SetBounds(fresh->bounds);
-  const std::size_t revoked =
-      book_->Revoke([&](const wire::LeaseView& lease) { return Allows(*fresh, lease); });
+  const std::size_t revoked = book_->Revoke([&](const Caller& owner, const wire::LeaseView& lease) {
+    return Allows(*fresh, owner, lease);
+  });
   const Json notice = {{"message", "the configuration was read again"}, {"leases_ended", revoked}};
   events_->Publish({.kind = EventKind::kNotice, .data = JsonText(notice)});
   return revoked;
@@ -351,10 +343,6 @@ OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& gra
   OrRefusal<wire::LeaseView> created = book_->Create(caller, grant, spec);
   const auto* lease = std::get_if<wire::LeaseView>(&created);
   if (lease == nullptr) return created;
-  {
-    const std::lock_guard lock(mutex_);
-    owners_.insert_or_assign(lease->id, std::make_shared<const Caller>(caller));
-  }
   if (lease->holder == wire::HolderKind::kProcess && caller.pidfd)
     if (const Status watched = watch_->Add(lease->id, caller.pidfd); !watched.ok()) {
       (void)book_->End(DaemonItself(), EverythingGranted(), lease->id, EndReason::kFailed);
@@ -408,7 +396,6 @@ void Daemon::LeaseChanged(const std::string& lease) {
   if (view->state == wire::LeaseState::kEnded) {
     const std::lock_guard lock(mutex_);
     if (watch_) watch_->Remove(lease);
-    owners_.erase(lease);
   }
   events_->Publish({.kind = EventKind::kLease,
                     .device = view->knobs.empty() ? "" : view->knobs.front().request.key.device,
