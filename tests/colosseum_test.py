@@ -111,7 +111,7 @@ class BlindnessTest(ColosseumTestCase):
             server.ask("POST", f"/zeus/duels/{duel}/change", {"choice": "a"})
             server.ask("POST", f"/zeus/duels/{duel}/vote", {"choice": "yes"})
         server.json("POST", "/zeus/duels", {"prompt": ""}, 422)
-        secrets = set(MODELS) | {"llama", "qwen", "8b", "14b", "gpu", "H100", "r-0", "127.0.0.1"}
+        secrets = set(MODELS) | {"llama", "qwen", "-8b", "-14b", "gpu", "H100", "r-0", "127.0.0.1"}
         secrets |= {str(s.port) for s in servers} | {str(gateway.port)}
         for record in gateway.get("/zeus/requests")["requests"]:
             secrets.add(record["request"])
@@ -121,7 +121,7 @@ class BlindnessTest(ColosseumTestCase):
                 if name.endswith("_tokens") and value:
                     secrets.add(f'"{name}"')
                     secrets.add(f": {int(value)},")
-        for word in ("energy_joules", "sigma", "watts", "tokens", "duration", "upstream", "model"):
+        for word in ("energy_joules", "sigma", "watts", "tokens", "duration", "upstream", '"model'):
             secrets.add(word)
         text = server.received.decode(errors="replace")
         self.assertEqual([secret for secret in sorted(secrets) if secret in text], [])
@@ -187,7 +187,7 @@ class VotesTest(ColosseumTestCase):
         try:
             return database.execute("SELECT duel_id, ballot, choice FROM duel_votes").fetchall()
         finally:
-            database.stop()
+            database.close()
 
     def test_of_racing_votes_one_counts(self):
         server = self.scripted("--max-duels", "64", "--max-duels-per-address", "64")

@@ -130,14 +130,17 @@ class Arena::ActiveDuel {
     return answers;
   }
 
-  // The first call says how the duel went on; later ones do nothing. Returns whether it was the
-  // first.
-  bool End(const char* stage, TimePoint now) {
+  // Followers hear of the end, which is stored already. Later calls do nothing.
+  void End(const char* stage, TimePoint now) {
     const std::lock_guard lock(mutex_);
-    if (ended_at_) return false;
+    if (ended_at_) return;
     stage_ = stage;
     ended_at_ = now;
-    return true;
+  }
+  // Both answers may fail: the first call returns true, and its caller stores the failure.
+  bool ClaimFailure() {
+    const std::lock_guard lock(mutex_);
+    return !std::exchange(has_failed_, true);
   }
   bool is_answering() const {
     const std::lock_guard lock(mutex_);
@@ -252,6 +255,7 @@ class Arena::ActiveDuel {
   std::optional<TimePoint> ended_at_{};
   TimePoint told_at_;  // When followers heard something.
   bool told_end_ = false;
+  bool has_failed_ = false;
   std::string reason_to_end_{};
 };
 
@@ -501,7 +505,7 @@ void Arena::StoreAnswers(ActiveDuel& active) {
 }
 
 void Arena::StoreFailure(ActiveDuel& active, std::string reason) {
-  if (!active.End("failed", clock_.Now())) return;
+  if (!active.ClaimFailure()) return;
   if (const std::string ended = active.reason_to_end(); !ended.empty()) reason = ended;
   const bool abandoned = reason == kNobodyFollowed;
   reason = Printable(reason);  // Upstreams may say anything, and databases hold no zero bytes.
@@ -517,6 +521,7 @@ void Arena::StoreFailure(ActiveDuel& active, std::string reason) {
     return Ok();
   });
   if (!stored.ok()) log::Warning("duel {}: {}", active.id(), stored.error().message);
+  active.End("failed", clock_.Now());
 }
 
 Outcome<Duel> Arena::Find(const std::string& id) {
