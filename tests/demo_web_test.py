@@ -97,10 +97,9 @@ class DemoWebTest(unittest.TestCase):
         self.assertEqual(self.demo.wait(timeout=90), 0)
         self.assert_nothing_is_left()
 
-    def test_even_a_killed_script_leaves_nothing_behind(self):
+    def test_even_a_killed_group_leaves_nothing_behind(self):
         self.start()
-        self.demo.kill()
-        self.demo.wait()
+        self.kill()
         self.assert_nothing_is_left()
 
 
