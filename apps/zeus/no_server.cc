@@ -1,7 +1,9 @@
 // Replaces the sessions of `zeus serve` and `zeus llm` where Zeus is built without its servers
 // (-DZEUS_SERVER=OFF), which need Boost: the verbs are there and say why they do nothing.
 #include "apps/zeus/fleet/fleet_session.h"
+#include "apps/zeus/http_server_frame.h"
 #include "apps/zeus/llm/bench_session.h"
+#include "apps/zeus/llm/colosseum_session.h"
 #include "apps/zeus/llm/gateway_session.h"
 #include "apps/zeus/llm/sim_session.h"
 #include "apps/zeus/monitor/site.h"
@@ -40,8 +42,9 @@ Result<std::unique_ptr<MonitorSite>> StartMonitorSite(const std::string& address
 
 Result<int> RunFleet(const FleetOptions& /*options*/) { return BuiltWithoutServers(); }
 Result<int> RunServe(const ServeOptions& /*options*/) { return BuiltWithoutServers(); }
-Result<int> MakeToken(const ServeOptions& /*options*/) { return BuiltWithoutServers(); }
+Result<int> MakeToken(const HttpServerOptions& /*options*/) { return BuiltWithoutServers(); }
 Result<int> RunLlmBench(const LlmBenchOptions& /*options*/) { return BuiltWithoutServers(); }
+Result<int> RunColosseum(const ColosseumOptions& /*options*/) { return BuiltWithoutServers(); }
 Result<int> RunLlmGateway(const LlmGatewayOptions& /*options*/) { return BuiltWithoutServers(); }
 Result<int> RunLlmSim(const LlmSimOptions& /*options*/) { return BuiltWithoutServers(); }
 

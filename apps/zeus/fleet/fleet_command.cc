@@ -1,6 +1,7 @@
+#include "apps/zeus/fleet/fleet_command.h"
+
 #include <memory>
 
-#include "apps/zeus/fleet/fleet_command.h"
 #include "apps/zeus/fleet/fleet_session.h"
 #include "apps/zeus/numbers.h"
 
