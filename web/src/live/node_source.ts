@@ -40,6 +40,7 @@ export class NodeSource {
   private timers: number[] = [];
   private hiddenTimer = 0;
   private knobsTimer = 0;
+  private knobsTurn = 0;
   private period = 1;
   private coarse = new Set<number>(); // Steps of the history that views show.
   private askedUntil = new Map<number, number>(); // By step: how far the history is known.
@@ -98,6 +99,7 @@ export class NodeSource {
     this.askPast();
     this.timers = [
       window.setInterval(() => void this.askFacts(), factsEvery * 1000),
+      window.setInterval(() => void this.askKnobs(), factsEvery * 1000),
       window.setInterval(() => void this.askEnergy(), energyEvery * 1000),
       window.setInterval(() => this.askPast(), historyEvery * 1000),
     ];
@@ -204,7 +206,10 @@ export class NodeSource {
 
   private async askKnobs(): Promise<void> {
     if (!hasFeature("leases")) return;
+    const turn = ++this.knobsTurn;
     const answer = await this.ask<{ knobs: Knob[] }>("v1/knobs");
+    // An answer that was slow must not undo a newer one.
+    if (turn !== this.knobsTurn) return;
     if (answer) this.knobs = answer.knobs;
     this.tell();
   }
