@@ -14,7 +14,7 @@ import { faultsOf, idleNow, knobText, throttleText, valueText, wasteText } from 
 import type { Fault, Waste } from "./words";
 
 // Numbers that change faster than this cannot be read.
-const shortestLook = 500;
+const shortestLook = 900;
 
 const ranges = [
   { seconds: 60, name: "1 min" },
