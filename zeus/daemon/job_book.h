@@ -73,6 +73,7 @@ class JobBook {
   std::optional<View> Find(std::string_view id) const;
   std::vector<View> List() const;  // Ended ones included, by id.
   bool AnyRunning() const;
+  bool Runs(std::string_view id) const;
 
   // The jobs that the caller belongs to, and their devices.
   std::vector<std::string> JobsOf(const Caller& caller) const;

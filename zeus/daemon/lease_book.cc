@@ -141,6 +141,8 @@ void LeaseBook::State::Adopt(LeaseRecord record, Change& change) {
                     (kind == wire::HolderKind::kProcess &&
                      (!record.holder.process || !options_.is_running(*record.holder.process)));
   if (gone) return table_.AddEnded(std::move(record), EndReason::kHolderGone, change);
+  if (kind == wire::HolderKind::kJob && options_.job_runs && !options_.job_runs(record.holder.job))
+    return table_.AddEnded(std::move(record), EndReason::kJobEnded, change);
   table_.Add(std::move(record), change).adopted = true;
 }
 
@@ -169,7 +171,8 @@ OrRefusal<LeaseView> LeaseBook::Replace(const Caller& caller, const Grant& grant
 }
 
 OrRefusal<std::monostate> LeaseBook::Heartbeat(const Caller& caller, const Grant& grant,
-                                               std::string_view lease) {
+                                               std::string_view lease,
+                                               const std::optional<Seconds>& ttl) {
   return state_->Do([&](Change& change) -> OrRefusal<std::monostate> {
     Lease* found = state_->FindOwn(caller, grant, lease);
     if (found == nullptr) return UnknownLease(lease);
@@ -178,6 +181,7 @@ OrRefusal<std::monostate> LeaseBook::Heartbeat(const Caller& caller, const Grant
     if (found->live() && record.deadline && change.now >= *record.deadline)
       state_->table_.BeginEnd(*found, EndReason::kExpired, change);
     if (!found->live()) return EndedLease(*found);
+    if (ttl) record.ttl = ttl;
     if (!record.ttl) return std::monostate();
     record.deadline = change.now + *record.ttl;
     (record.holder.kind == wire::HolderKind::kStanding ? change.standing_to_keep
@@ -248,17 +252,18 @@ std::size_t LeaseBook::EndAll(const Which& which, EndReason reason) {
   return ended;
 }
 
-std::size_t LeaseBook::Revoke(const std::function<bool(const LeaseView&)>& allowed) {
-  std::vector<LeaseView> views;
+std::size_t LeaseBook::Revoke(const Allowed& allowed) {
+  std::vector<std::pair<LeaseView, Caller>> leases;
   {
     const Seconds now = state_->Now();
     const std::lock_guard lock(state_->mutex_);
     for (const auto& [id, lease] : state_->table_.leases())
-      if (lease.live()) views.push_back(state_->table_.View(lease, now));
+      if (lease.live())
+        leases.emplace_back(state_->table_.View(lease, now), lease.record.owner.ToCaller());
   }
   std::set<std::string> forbidden;
-  for (const LeaseView& view : views)
-    if (!allowed(view)) forbidden.insert(view.id);
+  for (const auto& [view, owner] : leases)
+    if (!allowed(view, owner)) forbidden.insert(view.id);
   const std::size_t ended = state_->EndWhere(
       EndReason::kRevoked, [&](const Lease& lease) { return forbidden.contains(lease.record.id); });
   state_->WriteFiles();

@@ -60,6 +60,9 @@ class LeaseBook final : public ClaimSource {
     std::function<std::set<std::string>(const Caller&)> devices_of{};
     // Whether the caller may let a lease end with this job, unless it may register jobs itself.
     std::function<bool(const Caller&, std::string_view job)> belongs_to_job{};
+    // Whether the job is registered and has not ended: nothing else would end a lease of it. Empty:
+    // every job runs.
+    std::function<bool(std::string_view job)> job_runs{};
     // Whether the holder of a lease from an earlier run still lives, and whose process one is.
     std::function<bool(const ProcessIdentity&)> is_running{};
     std::function<std::optional<uid_t>(const ProcessIdentity&)> owner_of{};
@@ -79,8 +82,10 @@ class LeaseBook final : public ClaimSource {
   OrRefusal<wire::LeaseView> Replace(const Caller& caller, const Grant& grant,
                                      std::string_view lease,
                                      const std::vector<wire::KnobRequest>& requests);
+  // With `ttl`, the lease has another one from now on.
   OrRefusal<std::monostate> Heartbeat(const Caller& caller, const Grant& grant,
-                                      std::string_view lease);
+                                      std::string_view lease,
+                                      const std::optional<Seconds>& ttl = std::nullopt);
   // Makes another process the holder. It must belong to the caller's user.
   OrRefusal<wire::LeaseView> HandOver(const Caller& caller, const Grant& grant,
                                       std::string_view lease, const Holder& holder);
@@ -103,8 +108,9 @@ class LeaseBook final : public ClaimSource {
     std::string subject{};
   };
   std::size_t EndAll(const Which& which, EndReason reason);
-  // Ends leases that `allowed` no longer allows, after the configuration has changed.
-  std::size_t Revoke(const std::function<bool(const wire::LeaseView&)>& allowed);
+  // Ends leases that `allowed` does not allow to their owners, after the configuration has changed.
+  using Allowed = std::function<bool(const wire::LeaseView& lease, const Caller& owner)>;
+  std::size_t Revoke(const Allowed& allowed);
 
   // Signs of the end of a holder.
   void ConnectionClosed(std::uint64_t connection);

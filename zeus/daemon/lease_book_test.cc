@@ -101,6 +101,15 @@ TEST_F(LeaseBookTest, AHeartbeatMovesTheDeadlineAndIsTooLateAtIt) {
   EXPECT_THAT(late.message, HasSubstr("expired"));
 }
 
+TEST_F(LeaseBookTest, AHeartbeatMayBringAnotherTtl) {
+  const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl));
+  Granted(book_->Heartbeat(ann_, control_, lease.id, Seconds(100)));
+  EXPECT_EQ(ViewOf(lease.id).expires_in, Seconds(100));
+  clock_.Advance(50s);
+  Granted(book_->Heartbeat(ann_, control_, lease.id));
+  EXPECT_EQ(ViewOf(lease.id).expires_in, Seconds(100));
+}
+
 TEST_F(LeaseBookTest, StepEndsALeaseExactlyAtItsDeadline) {
   const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl));
   EXPECT_EQ(lease.expires_in, Seconds(15)) << "the default";
@@ -331,7 +340,11 @@ TEST_F(LeaseBookTest, ClassesOfLeasesCanBeEndedTogether) {
 TEST_F(LeaseBookTest, LeasesThatTheRulesForbidAreRevoked) {
   const LeaseView one = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}));
   const LeaseView two = Granted(book_->Create(bob_, control_, SpecOf({{kLimit1, AtMost{200_W}}})));
-  EXPECT_EQ(book_->Revoke([](const LeaseView& view) { return view.subject == "uid:1002"; }), 1U);
+  EXPECT_EQ(book_->Revoke([](const LeaseView& view, const Caller& owner) {
+    EXPECT_EQ(view.subject, owner.subject);
+    return owner.uid == uid_t{1002};
+  }),
+            1U);
   EXPECT_EQ(ViewOf(one.id).end_reason, "revoked");
   EXPECT_EQ(ViewOf(two.id).end_reason, "");
 }

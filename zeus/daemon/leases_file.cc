@@ -10,6 +10,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/daemon/trusted_file.h"
 
 namespace zeus::daemon {
 namespace {
@@ -22,20 +23,34 @@ Json SecondsJson(const std::optional<Seconds>& seconds) {
   return seconds ? Json(seconds->count()) : Json(nullptr);
 }
 
+Json ProcessJson(const std::optional<ProcessIdentity>& process) {
+  if (!process) return nullptr;
+  return {{"pid", process->pid},
+          {"start_ticks", process->start_ticks},
+          {"pid_namespace", process->pid_namespace}};
+}
+
 Json HolderJson(const Holder& holder) {
-  Json json = {{"kind", Name(holder.kind)}, {"job", holder.job}, {"process", nullptr}};
-  if (holder.process)
-    json["process"] = {{"pid", holder.process->pid},
-                       {"start_ticks", holder.process->start_ticks},
-                       {"pid_namespace", holder.process->pid_namespace}};
+  return {
+      {"kind", Name(holder.kind)}, {"job", holder.job}, {"process", ProcessJson(holder.process)}};
+}
+
+Json OwnerJson(const LeaseOwner& owner) {
+  Json json = {{"subject", owner.subject},
+               {"over_tcp", owner.transport == Caller::Transport::kTcp},
+               {"contained", owner.contained},
+               {"gid", owner.gid},
+               {"groups", owner.groups},
+               {"cgroup", owner.cgroup},
+               {"process", ProcessJson(owner.process)}};
+  json["uid"] = owner.uid ? Json(*owner.uid) : Json();
+  json["token_scopes"] = owner.token_scopes ? Json(owner.token_scopes->names()) : Json();
   return json;
 }
 
 Json RecordJson(const LeaseRecord& lease) {
   Json json = {{"id", lease.id}, {"name", lease.name}};
-  json["owner"] = {{"subject", lease.owner.subject},
-                   {"over_tcp", lease.owner.transport == Caller::Transport::kTcp},
-                   {"contained", lease.owner.contained}};
+  json["owner"] = OwnerJson(lease.owner);
   json["class"] = Name(lease.lease_class);
   json["holder"] = HolderJson(lease.holder);
   json["ttl_seconds"] = SecondsJson(lease.ttl);
@@ -45,6 +60,17 @@ Json RecordJson(const LeaseRecord& lease) {
   json["requests"] = Json::array();
   for (const HeldRequest& held : lease.requests) json["requests"].push_back(ToJson(held.request));
   return json;
+}
+
+Result<std::optional<ProcessIdentity>> ParseProcess(const Json& json) {
+  if (json.is_null()) return std::optional<ProcessIdentity>();
+  FieldReader fields("process", json);
+  ProcessIdentity identity;
+  fields.Require("pid", identity.pid);
+  fields.Require("start_ticks", identity.start_ticks);
+  fields.Require("pid_namespace", identity.pid_namespace);
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  return std::optional(identity);
 }
 
 Result<Holder> ParseHolder(const Json& json) {
@@ -57,13 +83,7 @@ Result<Holder> ParseHolder(const Json& json) {
   reader.Require("process", process);
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   ZEUS_TRY(holder.kind, wire::ParseHolderKind(kind));
-  if (process.is_null()) return holder;
-  FieldReader fields("process", process);
-  ProcessIdentity& identity = holder.process.emplace();
-  fields.Require("pid", identity.pid);
-  fields.Require("start_ticks", identity.start_ticks);
-  fields.Require("pid_namespace", identity.pid_namespace);
-  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  ZEUS_TRY(holder.process, ParseProcess(process));
   return holder;
 }
 
@@ -71,11 +91,26 @@ Result<LeaseOwner> ParseOwner(const Json& json) {
   FieldReader reader("owner", json);
   LeaseOwner owner;
   bool over_tcp = false;
+  Json process;
+  std::optional<std::vector<std::string>> scopes;
   reader.Require("subject", owner.subject);
   reader.Require("over_tcp", over_tcp);
   reader.Require("contained", owner.contained);
+  reader.Require("uid", owner.uid);
+  reader.Require("gid", owner.gid);
+  reader.Require("groups", owner.groups);
+  reader.Require("cgroup", owner.cgroup);
+  reader.Require("process", process);
+  reader.Require("token_scopes", scopes);
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   if (over_tcp) owner.transport = Caller::Transport::kTcp;
+  ZEUS_TRY(owner.process, ParseProcess(process));
+  if (!scopes) return owner;
+  owner.token_scopes.emplace();
+  for (const std::string& name : *scopes) {
+    ZEUS_TRY(const Scope scope, ParseScope(name));
+    owner.token_scopes->Add(scope);
+  }
   return owner;
 }
 
@@ -141,11 +176,11 @@ Status WriteLeases(const std::filesystem::path& file, const std::string& boot,
                    const std::vector<LeaseRecord>& leases, Durability durability) {
   Json json = {{"schema", kLeasesSchema}, {"boot", boot}, {"leases", Json::array()}};
   for (const LeaseRecord& lease : leases) json["leases"].push_back(RecordJson(lease));
-  return ReplaceFile(file, JsonText(json) + "\n", Readers::kOwnerOnly, durability);
+  return WriteStateFile(file, JsonText(json) + "\n", durability);
 }
 
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file) {
-  const auto text = ReadSmallFile(file, kLargestFile);
+  const auto text = ReadStateFile(file, kLargestFile);
   if (!text.ok() && text.error().code == ErrorCode::kNotFound) return KeptLeases{};
   if (!text.ok()) return text.error();
   // The machine lost its power before a file of the last boot reached the disk.

@@ -48,6 +48,7 @@ class PersistenceWorker {
   Status Forget();
   Result<Persistence> ReadMode();
   bool Reloaded();
+  void WaitForAudit() const;
   void Audit(AuditEntry entry, const Status& outcome) const;
 
   const wire::KnobKey key_;
@@ -61,6 +62,7 @@ class PersistenceWorker {
   int reasserts_ = 0;
   std::optional<TimePoint> last_reassert_{};
   bool repaired_ = false;
+  bool found_told_ = false;
   bool lost_ = false;
   bool restore_pending_ = false;
   std::uint64_t foreign_changes_ = 0;

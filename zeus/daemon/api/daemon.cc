@@ -10,6 +10,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
+#include "zeus/daemon/peer_reader.h"
 
 namespace zeus::daemon {
 namespace {
@@ -24,20 +25,6 @@ constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
 // this long after the last client that asked.
 constexpr Seconds kRestingPause = 1s;
 constexpr Seconds kWantedFor = 60s;
-
-// The owner of a lease of an earlier run: of its identity only the subject is known, and what the
-// kernel still tells about its process.
-Caller OwnerFromView(const wire::LeaseView& lease) {
-  Caller owner{.subject = lease.subject};
-  if (lease.subject.starts_with("uid:")) {
-    const auto uid = ParseUnsigned(std::string_view(lease.subject).substr(4));
-    if (uid.ok()) owner.uid = static_cast<uid_t>(uid.value());
-  } else {
-    owner.transport = Caller::Transport::kTcp;
-    owner.token_scopes = ScopeSet{Scope::kGpuControl, Scope::kCpuControl};
-  }
-  return owner;
-}
 
 Scope ControlOf(wire::LeaseKnob knob) {
   return knob == wire::LeaseKnob::kCpuPowerLimit ? Scope::kCpuControl : Scope::kGpuControl;
@@ -155,6 +142,7 @@ Status Daemon::Build(Node node) {
                              [this](const Caller& caller, std::string_view job) {
                                return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
                              },
+                         .job_runs = [this](std::string_view job) { return jobs_->Runs(job); },
                          .changed = [this](const std::string& lease) { LeaseChanged(lease); }});
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
@@ -172,6 +160,10 @@ Status Daemon::Start() {
     // It has ended since the book looked, or cannot be watched: then nobody would notice its end.
     book_->ProcessEnded(one.lease);
   }
+  // The configuration may have become stricter while there was no daemon.
+  book_->Revoke([this](const wire::LeaseView& lease, const Caller& owner) {
+    return Allows(*configuration_, lease, owner);
+  });
   for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
   teller_ = std::make_unique<Ticker>("zeusd-events", [this] { return PublishReadings(); });
@@ -258,20 +250,18 @@ std::shared_ptr<const Configuration> Daemon::configuration() const {
 
 Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
 
-bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease) const {
-  std::shared_ptr<const Caller> owner;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = owners_.find(lease.id);
-    if (found != owners_.end()) owner = found->second;
-  }
-  if (!owner) owner = std::make_shared<const Caller>(OwnerFromView(lease));
-  Grant grant = GrantFor(rules, *owner);
+bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease,
+                    const Caller& owner) const {
+  Grant grant = GrantFor(rules, owner);
   if (grant.admin()) return true;
-  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(*owner));
+  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(owner));
+  const bool site = lease.lease_class == wire::LeaseClass::kSite;
+  if (site && !grant.scopes.Has(Scope::kBudget)) return false;
+  if (lease.lease_class == wire::LeaseClass::kJob && !grant.scopes.Has(Scope::kJob)) return false;
   return std::ranges::all_of(lease.knobs, [&](const wire::KnobView& knob) {
     const wire::KnobKey& key = knob.request.key;
-    if (!grant.scopes.Has(ControlOf(key.knob))) return false;
+    const bool of_budget = site && std::holds_alternative<wire::AtMost>(knob.request.demand);
+    if (!of_budget && !grant.scopes.Has(ControlOf(key.knob))) return false;
     if (!grant.all_devices && !grant.devices.contains(key.device)) return false;
     const auto bounds = grant.bounds.find(key.knob);
     return bounds == grant.bounds.end() || IsWithin(bounds->second, knob.request.demand);
@@ -287,7 +277,9 @@ std::size_t Daemon::Reload(Configuration configuration) {
   ++configuration_number_;
   desk_->SetForeignPolicy(fresh->foreign);
   desk_->SetBounds(fresh->bounds);
-  return book_->Revoke([&](const wire::LeaseView& lease) { return Allows(*fresh, lease); });
+  return book_->Revoke([&](const wire::LeaseView& lease, const Caller& owner) {
+    return Allows(*fresh, lease, owner);
+  });
 }
 
 OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& grant,
@@ -295,16 +287,15 @@ OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& gra
   OrRefusal<wire::LeaseView> created = book_->Create(caller, grant, spec);
   const auto* lease = std::get_if<wire::LeaseView>(&created);
   if (lease == nullptr) return created;
-  {
-    const std::lock_guard lock(mutex_);
-    owners_.insert_or_assign(lease->id, std::make_shared<const Caller>(caller));
-  }
   if (lease->holder == wire::HolderKind::kProcess && caller.pidfd)
     if (const Status watched = watch_->Add(lease->id, caller.pidfd); !watched.ok()) {
       (void)book_->End(DaemonItself(), EverythingGranted(), lease->id, EndReason::kFailed);
       return wire::LeaseRefusal{.kind = wire::LeaseRefusal::Kind::kUnavailable,
                                 .message = watched.error().message};
     }
+  // A job that ended meanwhile could not end a lease that was not there yet.
+  if (lease->holder == wire::HolderKind::kJob && !jobs_->Runs(lease->job))
+    book_->JobEnded(lease->job);
   if (lease->expires_in) DeadlinesChanged();
   return created;
 }
@@ -312,8 +303,7 @@ OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& gra
 OrRefusal<wire::LeaseView> Daemon::HandOver(const Caller& caller, const Grant& grant,
                                             std::string_view lease, std::int64_t pid) {
   using Kind = wire::LeaseRefusal::Kind;
-  // The namespace and the start time are those that the daemon sees: its own.
-  auto process = ProcessWithPid(pid);
+  auto process = ProcessAsSeenBy(caller, pid);
   if (!process.ok())
     return wire::LeaseRefusal{.kind = Kind::kMalformed, .message = process.error().message};
   auto pidfd = OpenPidfd(process.value());
@@ -352,7 +342,6 @@ void Daemon::LeaseChanged(const std::string& lease) {
   if (view->state == wire::LeaseState::kEnded) {
     const std::lock_guard lock(mutex_);
     if (watch_) watch_->Remove(lease);
-    owners_.erase(lease);
   }
   events_->Publish({.kind = EventKind::kLease,
                     .device = view->knobs.empty() ? "" : view->knobs.front().request.key.device,

@@ -123,17 +123,16 @@ class Daemon {
   Status Build(Node node);
   void LeaseChanged(const std::string& lease);
   void KnobReported(const wire::KnobKey& knob, const KnobReport& report);
-  bool Allows(const Configuration& rules, const wire::LeaseView& lease) const;
+  bool Allows(const Configuration& rules, const wire::LeaseView& lease, const Caller& owner) const;
   TimePoint Step();
   TimePoint PublishReadings();
 
   Clock& clock_;
   const DaemonOptions options_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const Configuration> configuration_;  // Guarded by mutex_, as are the next three.
-  std::map<std::string, std::shared_ptr<const Caller>> owners_{};  // By lease.
-  std::map<wire::KnobKey, std::string> shown_{};                   // The latest event of each knob.
-  std::map<std::string, NodeDevices::Energy> booked_{};            // By device.
+  std::shared_ptr<const Configuration> configuration_;   // Guarded by mutex_, as are the next two.
+  std::map<wire::KnobKey, std::string> shown_{};         // The latest event of each knob.
+  std::map<std::string, NodeDevices::Energy> booked_{};  // By device.
   std::atomic<std::uint64_t> configuration_number_ = 0;
   std::atomic<std::size_t> board_clients_ = 0;
   std::atomic<TimePoint> wanted_at_{TimePoint::min()};  // When readings were asked for last.

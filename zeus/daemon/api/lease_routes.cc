@@ -16,6 +16,7 @@ using wire::LeaseState;
 using wire::LeaseView;
 
 constexpr double kLongestWait = 30;       // A client waits no longer for a change.
+constexpr double kLongestBudget = 3600;   // Seconds.
 constexpr Seconds kLongestRestore = 20s;  // A client waits no longer for its knobs.
 
 const std::string& LeaseOf(const Call& call) { return call.request.parameters[0]; }
@@ -172,39 +173,51 @@ http::Answer DeleteLease(Daemon& daemon, const Call& call) {
       {.topics = {view.id}, .look = look, .give_up = give_up, .timeout = kLongestRestore});
 }
 
+Result<wire::LeaseSpec> ParseBudget(const Json& body) {
+  std::string name = "cluster budget";
+  double valid = 20;
+  Json requests;
+  FieldReader reader("a budget", body);
+  reader.Read("name", name);
+  reader.Read("valid_seconds", valid);
+  reader.Require("requests", requests);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  if (!(valid >= 1 && valid <= kLongestBudget))
+    return FieldError("valid_seconds", fmt::format("must be from 1 to {:g}", kLongestBudget));
+  ZEUS_TRY(wire::LeaseSpec spec, wire::ParseLeaseSpec({{"name", name},
+                                                       {"holder", "ttl"},
+                                                       {"ttl_seconds", valid},
+                                                       {"class", "site"},
+                                                       {"requests", requests}}));
+  for (const wire::KnobRequest& request : spec.requests)
+    if (!std::holds_alternative<wire::AtMost>(request.demand))
+      return FieldError("requests", "a budget has at_most requests alone");
+  return spec;
+}
+
 // The caps of a cluster's budget, with a validity. The next ones replace them.
 http::Answer PutBudget(Daemon& daemon, const Call& call) {
   const auto body = BodyOf(call.request);
   if (!body.ok()) return ToAnswer(body.error());
-  wire::LeaseSpec spec{.name = "cluster budget",
-                       .holder = wire::HolderKind::kTtl,
-                       .lease_class = wire::LeaseClass::kSite};
-  double valid = 20;
-  Json list;
-  FieldReader reader("a budget", body.value());
-  reader.Read("name", spec.name);
-  reader.Read("valid_seconds", valid);
-  reader.Require("requests", list);
-  if (const Status read = reader.Finish(); !read.ok()) return ToAnswer(read.error());
-  auto requests = wire::ParseKnobRequests(list);
-  if (!requests.ok()) return ToAnswer(requests.error());
-  spec.ttl = Seconds(valid);
-  spec.requests = std::move(requests).value();
-  for (const wire::KnobRequest& request : spec.requests)
-    if (!std::holds_alternative<wire::AtMost>(request.demand))
-      return ToAnswer(FieldError("requests", "a budget has at_most requests alone"));
+  const auto spec = ParseBudget(body.value());
+  if (!spec.ok()) return ToAnswer(spec.error());
   for (const LeaseView& old : daemon.book().List(*call.caller, call.grant)) {
-    const bool ours = old.lease_class == wire::LeaseClass::kSite && old.name == spec.name &&
+    const bool ours = old.lease_class == wire::LeaseClass::kSite && old.name == spec.value().name &&
                       old.subject == call.caller->subject &&
-                      (old.state == LeaseState::kActive || old.state == LeaseState::kApplying);
+                      (old.state == LeaseState::kActive || old.state == LeaseState::kApplying ||
+                       old.state == LeaseState::kSuspended);
     if (!ours) continue;
-    const auto beaten = daemon.book().Heartbeat(*call.caller, call.grant, old.id);
-    if (std::holds_alternative<LeaseRefusal>(beaten)) continue;
-    const auto changed = daemon.book().Replace(*call.caller, call.grant, old.id, spec.requests);
-    if (const auto* refusal = std::get_if<LeaseRefusal>(&changed)) return ToAnswer(*refusal);
+    const auto changed =
+        daemon.book().Replace(*call.caller, call.grant, old.id, spec.value().requests);
+    const auto* refusal = std::get_if<LeaseRefusal>(&changed);
+    if (refusal != nullptr && refusal->kind == LeaseRefusal::Kind::kEnded) continue;
+    if (refusal != nullptr) return ToAnswer(*refusal);
+    const auto beaten = daemon.book().Heartbeat(*call.caller, call.grant, old.id, spec.value().ttl);
+    if (std::holds_alternative<LeaseRefusal>(beaten)) continue;  // It has expired just now.
+    daemon.DeadlinesChanged();
     return AnswerWhenSettled(daemon, call, old.id, 200);
   }
-  return Create(daemon, call, spec);
+  return Create(daemon, call, spec.value());
 }
 
 }  // namespace

@@ -52,11 +52,21 @@ void AddKnobs(const DeviceDesk& desk, MetricSet& set) {
   }
 }
 
-void AddJobs(const JobBook& jobs, MetricSet& set) {
+// Energy of CPUs tells what runs on them: those who may not read it get none of it from here.
+bool MayRead(const Grant& reader, bool is_gpu) {
+  return is_gpu || reader.scopes.Has(Scope::kCpuRead);
+}
+
+void AddJobs(const Daemon& daemon, const JobBook& jobs, const Grant& reader, MetricSet& set) {
+  const auto may_read = [&](const std::string& id) {
+    const NodeDevice* device = daemon.devices().Find(id);
+    return MayRead(reader, device != nullptr && device->gpu != nullptr);
+  };
   std::size_t series = 0;
   for (const JobBook::View& job : jobs.List())
     for (const JobBook::DeviceShare& share : job.devices) {
-      if (++series > kMostJobs) return;
+      if (!may_read(share.device)) continue;
+      if (++series > kMostJobs) break;
       set.Add(metrics::kJobEnergy,
               {{"job", job.spec.id},
                {"user", job.spec.uid ? std::to_string(*job.spec.uid) : ""},
@@ -64,7 +74,8 @@ void AddJobs(const JobBook& jobs, MetricSet& set) {
               share.energy.value());
     }
   for (const auto& [device, total] : jobs.Totals())
-    set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
+    if (may_read(device))
+      set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
 }
 
 }  // namespace
@@ -92,12 +103,16 @@ void NodeMetrics::AddRequests(MetricSet& set) const {
     set.Add(metrics::kDaemonRequestDuration, {{"route", route}}, histogram);
 }
 
-std::string NodeMetrics::Text(Daemon& daemon) {
+std::string NodeMetrics::Text(Daemon& daemon, const Grant& reader) {
   MetricSet set;
   {
     const std::lock_guard lock(mutex_);
     if (!sampler_) sampler_ = std::make_unique<NodeSampler>(daemon.recorder());
-    AddSample(sampler_->Take(), set);
+    Sample sample = sampler_->Take();
+    std::erase_if(sample.devices, [&](const DeviceSample& device) {
+      return !MayRead(reader, device.identity.kind() == "gpu");
+    });
+    AddSample(sample, set);
     AddRequests(set);
   }
   set.Add(metrics::kDaemonStreams, {},
@@ -106,7 +121,7 @@ std::string NodeMetrics::Text(Daemon& daemon) {
   set.Add(metrics::kDaemonAuditLost, {}, ToDouble(daemon.audit().lost()));
   AddLeases(daemon.book().CountLeases(), set);
   AddKnobs(daemon.desk(), set);
-  AddJobs(daemon.jobs(), set);
+  AddJobs(daemon, daemon.jobs(), reader, set);
   AddProcess(Version(), ProcessCpuTime(), set);
   return set.Text();
 }
