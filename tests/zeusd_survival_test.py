@@ -41,7 +41,7 @@ class ZeusdSurvivalTest(ZeusdTestCase):
 
     def test_a_heartbeat_holder_has_one_ttl_of_grace(self):
         self.start_daemon()
-        created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=2))
+        created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=10))
         self.assertEqual(created.status, 201, created.text)
         self.kill_daemon()
         self.start_daemon()

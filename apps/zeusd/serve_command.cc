@@ -91,7 +91,9 @@ void AddServeCommand(Verb app, Action& action) {
   verb.AddOption("--gpu-backend", options->gpu_backend,
                  "Accepted for the reference's sake: all GPUs are used")
       .Check(OneOf({"auto", "nvml", "amdsmi"}));
-  verb.AddOption("--gpu-command-overrides", options->command_overrides, "Not supported yet")
+  verb.AddOption("--gpu-command-overrides", options->command_overrides,
+                 "Set knobs of GPUs by the commands in this file, where it has some")
+      .Check(NotEmpty())
       .TypeName("FILE");
   verb.Footer(
       "Prints \"zeusd: ready on …\" when it listens and what a killed daemon left is put back. "

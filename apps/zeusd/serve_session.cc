@@ -22,8 +22,10 @@
 #include "zeus/daemon/api/daemon.h"
 #include "zeus/daemon/api/daemon_handler.h"
 #include "zeus/daemon/board.h"
+#include "zeus/daemon/command_overrides.h"
 #include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
+#include "zeus/device/nvml/compute_processes.h"
 #include "zeus/http/server.h"
 #include "zeus/process/service_manager.h"
 #include "zeus/process/signal_watch.h"
@@ -142,6 +144,20 @@ Result<Node> DiscoverAll(Clock& clock) {
   };
   machine.answer_within = kLongestDiscovery;
   return Discover(machine);
+}
+
+// Null where no driver tells how busy processes keep a GPU.
+decltype(DaemonOptions::process_use) ProcessUses() {
+  auto opened = ProcessSampler::Open();
+  if (!opened.ok()) return nullptr;
+  const std::shared_ptr<ProcessSampler> sampler = std::move(opened).value();
+  return [sampler](const std::string& uuid, WallTime since) -> Result<std::vector<ProcessUse>> {
+    ZEUS_TRY(const auto samples, sampler->Samples(uuid, since));
+    std::vector<ProcessUse> uses;
+    for (const ProcessSample& sample : samples)
+      uses.push_back({.pid = sample.pid, .time = sample.time, .compute = sample.compute});
+    return uses;
+  };
 }
 
 // Servers on all the addresses. They share the handler.
@@ -306,12 +322,17 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   }
   ZEUS_TRY(const fs::path knobs, KnobFolder());
   ZEUS_TRY(Node node, DiscoverAll(clock));
+  if (!options.command_overrides.empty()) {
+    ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
+    SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
+  }
   ZEUS_TRY(const auto daemon, Daemon::Open(clock, std::move(node), std::move(configuration),
                                            {.knob_folder = knobs,
                                             .state_file = places.state / "leases.json",
                                             .standing_file = places.standing,
                                             .jobs_file = places.state / "jobs.json",
-                                            .audit_file = places.audit}));
+                                            .audit_file = places.audit,
+                                            .process_use = ProcessUses()}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;
   DaemonHandler handler(*daemon, metrics,
@@ -335,8 +356,6 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
 
 Result<int> Serve(const ServeOptions& options) {
   try {
-    if (!options.command_overrides.empty())
-      return Error{ErrorCode::kNotSupported, "--gpu-command-overrides is not supported yet"};
     std::string tcp_address = options.tcp_bind_address;
     if (tcp_address.empty() && options.mode == "tcp") tcp_address = kTcpAddress;
     ZEUS_RETURN_IF_ERROR(CheckTcp(options, tcp_address));

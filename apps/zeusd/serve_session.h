@@ -28,10 +28,10 @@ struct ServeOptions {
   std::string audit_log{};            // Empty: $LOGS_DIRECTORY, else the state folder.
   std::string access_log{};           // Empty: none.
   std::uint64_t workers = 16;
+  std::string command_overrides{};  // Empty: the driver sets the knobs.
   // Options of the reference's daemon that mean nothing here.
   double ignored_hz = 0;
   std::string gpu_backend = "auto";
-  std::string command_overrides{};
 };
 
 // Serves until a signal. Returns the exit code.

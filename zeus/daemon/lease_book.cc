@@ -113,6 +113,13 @@ void LeaseBook::State::WriteFiles() {
   last_write_ = clock_.Now();
 }
 
+void LeaseBook::State::Expire(Lease& lease, Change& change) {
+  if (lease.record.fallback.empty())
+    table_.BeginEnd(lease, EndReason::kExpired, change);
+  else
+    table_.FallBack(lease, change);
+}
+
 // Returns the time until the next deadline.
 Seconds LeaseBook::State::StepLeases(Change& change) {
   table_.ForgetEnded(change.now - options_.ended_kept);
@@ -127,15 +134,14 @@ Seconds LeaseBook::State::StepLeases(Change& change) {
     else
       next = std::min(next, left);
   }
-  for (const std::string& id : expired)
-    table_.BeginEnd(*table_.Find(id), EndReason::kExpired, change);
+  for (const std::string& id : expired) Expire(*table_.Find(id), change);
   return next;
 }
 
 void LeaseBook::State::Adopt(LeaseRecord record, Change& change) {
   if (table_.Find(record.id) != nullptr) return;
-  // Heartbeats could not arrive while the daemon was away.
-  if (record.ttl) record.deadline = change.now + *record.ttl;
+  // Heartbeats could not arrive while the daemon was away. A budget is none the longer valid.
+  if (record.ttl && record.fallback.empty()) record.deadline = change.now + *record.ttl;
   const wire::HolderKind kind = record.holder.kind;
   const bool gone = kind == wire::HolderKind::kConnection ||
                     (kind == wire::HolderKind::kProcess &&
@@ -162,8 +168,9 @@ OrRefusal<LeaseView> LeaseBook::Create(const Caller& caller, const Grant& grant,
 
 OrRefusal<LeaseView> LeaseBook::Replace(const Caller& caller, const Grant& grant,
                                         std::string_view lease,
-                                        const std::vector<KnobRequest>& requests) {
-  auto outcome = state_->Replace(caller, grant, lease, requests);
+                                        const std::vector<KnobRequest>& requests,
+                                        const std::optional<Renewal>& renewal) {
+  auto outcome = state_->Replace(caller, grant, lease, requests, renewal);
   if (const auto* refusal = std::get_if<LeaseRefusal>(&outcome))
     state_->NoteRefusal(caller, *refusal, lease);
   state_->WriteFiles();
@@ -171,18 +178,16 @@ OrRefusal<LeaseView> LeaseBook::Replace(const Caller& caller, const Grant& grant
 }
 
 OrRefusal<std::monostate> LeaseBook::Heartbeat(const Caller& caller, const Grant& grant,
-                                               std::string_view lease,
-                                               const std::optional<Seconds>& ttl) {
+                                               std::string_view lease) {
   return state_->Do([&](Change& change) -> OrRefusal<std::monostate> {
     Lease* found = state_->FindOwn(caller, grant, lease);
     if (found == nullptr) return UnknownLease(lease);
     LeaseRecord& record = found->record;
     // A heartbeat at the deadline is too late, whether or not Step() has been here.
     if (found->live() && record.deadline && change.now >= *record.deadline)
-      state_->table_.BeginEnd(*found, EndReason::kExpired, change);
+      state_->Expire(*found, change);
     if (!found->live()) return EndedLease(*found);
-    if (ttl) record.ttl = ttl;
-    if (!record.ttl) return std::monostate();
+    if (!record.ttl || record.fell_back) return std::monostate();
     record.deadline = change.now + *record.ttl;
     (record.holder.kind == wire::HolderKind::kStanding ? change.standing_to_keep
                                                        : change.leases_to_keep) = true;

@@ -78,14 +78,18 @@ class LeaseBook final : public ClaimSource {
   // The lease in the state "applying". A repeated request id of the same subject returns its lease.
   OrRefusal<wire::LeaseView> Create(const Caller& caller, const Grant& grant,
                                     const wire::LeaseSpec& spec);
-  // Replaces all requests, or changes nothing.
+  // The validity of a budget from now on.
+  struct Renewal {
+    Seconds ttl{};
+    std::vector<wire::KnobRequest> fallback{};
+  };
+  // Replaces all requests, and the validity where that is given, or changes nothing.
   OrRefusal<wire::LeaseView> Replace(const Caller& caller, const Grant& grant,
                                      std::string_view lease,
-                                     const std::vector<wire::KnobRequest>& requests);
-  // With `ttl`, the lease has another one from now on.
+                                     const std::vector<wire::KnobRequest>& requests,
+                                     const std::optional<Renewal>& renewal = {});
   OrRefusal<std::monostate> Heartbeat(const Caller& caller, const Grant& grant,
-                                      std::string_view lease,
-                                      const std::optional<Seconds>& ttl = std::nullopt);
+                                      std::string_view lease);
   // Makes another process the holder. It must belong to the caller's user.
   OrRefusal<wire::LeaseView> HandOver(const Caller& caller, const Grant& grant,
                                       std::string_view lease, const Holder& holder);

@@ -101,15 +101,6 @@ TEST_F(LeaseBookTest, AHeartbeatMovesTheDeadlineAndIsTooLateAtIt) {
   EXPECT_THAT(late.message, HasSubstr("expired"));
 }
 
-TEST_F(LeaseBookTest, AHeartbeatMayBringAnotherTtl) {
-  const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl));
-  Granted(book_->Heartbeat(ann_, control_, lease.id, Seconds(100)));
-  EXPECT_EQ(ViewOf(lease.id).expires_in, Seconds(100));
-  clock_.Advance(50s);
-  Granted(book_->Heartbeat(ann_, control_, lease.id));
-  EXPECT_EQ(ViewOf(lease.id).expires_in, Seconds(100));
-}
-
 TEST_F(LeaseBookTest, StepEndsALeaseExactlyAtItsDeadline) {
   const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl));
   EXPECT_EQ(lease.expires_in, Seconds(15)) << "the default";

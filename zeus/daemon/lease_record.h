@@ -75,6 +75,8 @@ struct LeaseRecord {
   std::string request_id{};
   std::string since{};  // RFC 3339.
   std::vector<HeldRequest> requests{};
+  std::vector<wire::KnobRequest> fallback{};  // As LeaseSpec has it.
+  bool fell_back = false;                     // It holds by now.
 };
 
 }  // namespace zeus::daemon

@@ -167,6 +167,25 @@ void LeaseTable::Replace(Lease& lease, const std::vector<wire::KnobRequest>& req
   MarkForKeeping(lease, change);
 }
 
+void LeaseTable::FallBack(Lease& lease, Change& change) {
+  LeaseRecord& record = lease.record;
+  record.deadline.reset();
+  record.fell_back = true;
+  Replace(lease, record.fallback, change);
+  // A device that does not take it is asked again, and never given back what was granted before.
+  Unreserve(lease);
+  lease.adopted = true;
+  AuditEntry entry{.event = "lease fell back", .subject = record.owner.subject};
+  entry.lease = record.id;
+  entry.reason = Name(EndReason::kExpired);
+  entry.outcome = "ok";
+  for (const wire::KnobRequest& request : record.fallback) {
+    entry.knob = request.key;
+    entry.to = wire::ToText(request.demand);
+    change.audit.push_back(entry);
+  }
+}
+
 void LeaseTable::ChangeHolder(Lease& lease, Holder holder, Change& change) {
   MarkForKeeping(lease, change);
   if (lease.record.holder.kind == wire::HolderKind::kTtl) {
@@ -340,6 +359,7 @@ wire::LeaseView LeaseTable::View(const Lease& lease, Seconds now) const {
   if (record.deadline && lease.live())
     view.expires_in = std::max(Seconds(0), *record.deadline - now);
   view.since = record.since;
+  view.fell_back = record.fell_back;
   view.knobs = lease.shown;
   if (lease.end_reason) view.end_reason = Name(*lease.end_reason);
   return view;

@@ -72,6 +72,8 @@ class LeaseTable {
   // A lease of an earlier run whose holder is gone: it is remembered, and claims nothing.
   void AddEnded(LeaseRecord record, EndReason reason, Change& change);
   void Replace(Lease& lease, const std::vector<wire::KnobRequest>& requests, Change& change);
+  // The ttl of a lease with a fallback has passed: that holds from now on, without a deadline.
+  void FallBack(Lease& lease, Change& change);
   void ChangeHolder(Lease& lease, Holder holder, Change& change);
   // False when it is ending already.
   bool BeginEnd(Lease& lease, EndReason reason, Change& change);

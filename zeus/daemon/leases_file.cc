@@ -59,6 +59,11 @@ Json RecordJson(const LeaseRecord& lease) {
   json["since"] = lease.since;
   json["requests"] = Json::array();
   for (const HeldRequest& held : lease.requests) json["requests"].push_back(ToJson(held.request));
+  if (lease.fallback.empty()) return json;
+  json["fell_back"] = lease.fell_back;
+  json["fallback"] = Json::array();
+  for (const wire::KnobRequest& request : lease.fallback)
+    json["fallback"].push_back(ToJson(request));
   return json;
 }
 
@@ -130,6 +135,7 @@ Result<LeaseRecord> ParseRecord(const Json& json) {
   Json owner;
   Json holder;
   Json requests;
+  Json fallback = Json::array();
   reader.Require("id", lease.id);
   reader.Require("name", lease.name);
   reader.Require("owner", owner);
@@ -140,6 +146,8 @@ Result<LeaseRecord> ParseRecord(const Json& json) {
   reader.Require("request_id", lease.request_id);
   reader.Require("since", lease.since);
   reader.Require("requests", requests);
+  reader.Read("fallback", fallback);
+  reader.Read("fell_back", lease.fell_back);
   if (lease.id.empty()) reader.Fail("id", "is empty");
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   if (ttl) lease.ttl = Seconds(*ttl);
@@ -148,6 +156,7 @@ Result<LeaseRecord> ParseRecord(const Json& json) {
   ZEUS_TRY(lease.lease_class, wire::ParseLeaseClass(lease_class));
   ZEUS_TRY(lease.holder, ParseHolder(holder));
   ZEUS_TRY(lease.requests, ParseRequests(requests));
+  ZEUS_TRY(lease.fallback, wire::ParseKnobRequests(fallback));
   return lease;
 }
 

@@ -3,12 +3,17 @@
 // Only session.h includes this header.
 
 #include <boost/asio.hpp>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,6 +93,18 @@ struct Peer {
   std::unique_ptr<Attendance> attendance{};
   std::string refusal{};  // Why the handler refuses the connection; empty if it does not.
 };
+
+// Sends as much of the texts, one after the other, as the socket takes without waiting; returns as
+// send(2).
+inline ::ssize_t SendNow(int socket, const std::array<std::string_view, 3>& texts) {
+  std::array<iovec, 3> parts{};
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    parts[i] = {.iov_base = const_cast<char*>(texts[i].data()), .iov_len = texts[i].size()};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
 // The part of a connection that does not depend on the kind of its socket. It lives on the thread
 // of the sockets.

@@ -341,8 +341,16 @@ Result<int> Serve(const ServeOptions& options) {
   server::Quotas quotas(usage);
   for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
+  server::JobFeed feed(service, clock);
+  const web::Application application(
+      {.program = "zeus serve",
+       .version = Version(),
+       .features = {"jobs", "plans"},
+       .token = frame.tokens ? web::TokenUse::kRequired : web::TokenUse::kNone,
+       .origins = OriginOptions(options)});
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
+                   .feed = &feed,
                    .sessions = &planning.sessions,
                    .rank_timeout = Seconds(options.rank_timeout),
                    .access = {.tokens = frame.tokens.get(),
@@ -357,7 +365,8 @@ Result<int> Serve(const ServeOptions& options) {
                          server::AddSolveFigures(planning.plans.figures(), set);
                          AddProcess(Version(), ProcessCpuTime(), set);
                        },
-                   .version = Version()});
+                   .version = Version(),
+                   .application = &application});
   ZEUS_TRY(const std::unique_ptr<http::Server> server,
            http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);
