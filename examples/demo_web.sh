@@ -69,7 +69,7 @@ run() {
 start() {
   local name=$1 tries=0
   run "$@"
-  until address=$(grep -om1 '127\.0\.0\.1:[0-9]*' "$folder/$name.txt"); do
+  until address=$(grep -som1 '127\.0\.0\.1:[0-9]*' "$folder/$name.txt"); do
     kill -0 "$!" 2>/dev/null || fail "$name did not start: $(tail -n 1 "$folder/$name.log")"
     ((++tries < 1200)) || fail "$name did not start within two minutes"
     sleep 0.1
@@ -106,6 +106,8 @@ moving_load() {
 learning_job() {
   local server=$1
   set +m
+  # Its GPU is simulated in the program, with the time and power of each step.
+  eval "$("$zeus" sim env --unset)"
   train() {
     "$zeus" train --job digits --server "$server" --batch-sizes 8,16,32,64,128,256 --default 128 --target 0.9 \
       --max-epochs 60 --seed 4 --lr 0.007 --lr-scaling sqrt --gpu-model V100 --max-power 250 \
@@ -114,7 +116,7 @@ learning_job() {
       --batch-size '{batch_size}' --lr '{lr}' --seed '{seed}' --gpu-seed 1 --samples 1024 \
       --report "$folder/digits.jsonl" --profiles "$folder/profiles"
   }
-  train --recurrences 0 --baseline 3
+  train --recurrences 0 --baseline 4
   while train --recurrences 1; do sleep 2; done
 }
 

@@ -14,7 +14,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "metrics": {"base", "http"},
     "monitor": {"base", "device"},
     "carbon": {"base", "http"},
-    "c": {"base", "device", "monitor"},
+    "c": {"base", "client/node", "device", "monitor"},
     "optimizer": {"base"},
     "optimizer/batch_size": {"base"},
     "optimizer/clock": {"base"},

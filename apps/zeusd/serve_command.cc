@@ -34,15 +34,7 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
                  "Also listen on this address; 127.0.0.1:4938 with --mode tcp")
       .Check(NotEmpty())
       .TypeName("ADDRESS");
-  const Option certificate =
-      verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
-          .Check(NotEmpty())
-          .TypeName("FILE");
-  const Option key = verb.AddOption("--tls-key", options.tls_key, "The private key of --tls-cert")
-                         .Needs(certificate)
-                         .Check(NotEmpty())
-                         .TypeName("FILE");
-  certificate.Needs(key);
+  zeus::cli::AddTlsOptions(verb, options.files);
   verb.AddFlag("--insecure", options.insecure,
                "Serve other machines without TLS or without tokens");
   verb.AddOption("--signing-key-path", options.signing_key,
@@ -78,10 +70,7 @@ void AddServeCommand(Verb app, Action& action) {
                  "The log of all changes; audit.jsonl in $LOGS_DIRECTORY or the state folder")
       .Check(NotEmpty())
       .TypeName("FILE");
-  verb.AddOption("--access-log", options->access_log,
-                 "Append a JSON line per request to this file; - is standard error")
-      .Check(NotEmpty())
-      .TypeName("FILE");
+  zeus::cli::AddAccessLogOption(verb, options->files);
   verb.AddOption("--num-workers", options->workers, "Requests that are worked on at the same time")
       .Check(WholeNumberBetween(1, 1024))
       .ShowDefault();

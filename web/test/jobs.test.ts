@@ -115,7 +115,8 @@ test("a plan is a timeline of stages, coloured by power", () => {
   assert.deepEqual([spans.x, spans.until, spans.y, spans.heat], [[1, 1], [3, 3], [0, 1], [150, 250]]);
   assert.deepEqual(spans.span_names, ["F3", "B3"]);
   assert.deepEqual([panel.colour_scale!.low, panel.colour_scale!.high], [150, 250]);
-  const frontier = { fastest_time_seconds: 3, baseline_time_seconds: 4, baseline_energy_joules: 900, points: [{ time_seconds: 4, energy_joules: 800 }] };
+  const points = [[6, 810], [4, 800], [5, 700]].map(([time, energy]) => ({ time_seconds: time!, energy_joules: energy! }));
+  const frontier = { fastest_time_seconds: 3, baseline_time_seconds: 4, baseline_energy_joules: 900, points };
   const figure = frontierFigure(frontier, { plan } as unknown as CurrentPlan);
-  assert.deepEqual(figure.panels[0]!.series.map(({ x }) => x), [[4], [4], [4]]);
+  assert.deepEqual(figure.panels[0]!.series.map(({ x }) => x), [[4, 5], [4], [4]]);
 });

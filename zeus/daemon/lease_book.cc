@@ -59,6 +59,8 @@ void LeaseBook::State::Tell(const Change& change) {
   for (const KnobKey& knob : change.wake) desk_.Wake(knob);
   if (options_.changed)
     for (const std::string& lease : change.changed) options_.changed(lease);
+  if (options_.restored)
+    for (const Seconds duration : change.restored) options_.restored(duration);
   if (audit_ != nullptr)
     for (const AuditEntry& entry : change.audit) audit_->Append(entry);
 }
@@ -257,18 +259,21 @@ std::size_t LeaseBook::EndAll(const Which& which, EndReason reason) {
   return ended;
 }
 
-std::size_t LeaseBook::Revoke(const Allowed& allowed) {
-  std::vector<std::pair<LeaseView, Caller>> leases;
+std::size_t LeaseBook::Revoke(const std::function<bool(const Caller&, const LeaseView&)>& allowed) {
+  std::vector<std::pair<Caller, LeaseView>> all;
   {
     const Seconds now = state_->Now();
     const std::lock_guard lock(state_->mutex_);
-    for (const auto& [id, lease] : state_->table_.leases())
-      if (lease.live())
-        leases.emplace_back(state_->table_.View(lease, now), lease.record.owner.ToCaller());
+    for (const auto& [id, lease] : state_->table_.leases()) {
+      if (!lease.live()) continue;
+      Caller owner = lease.record.owner.ToCaller();
+      owner.process = lease.record.holder.process;
+      all.emplace_back(std::move(owner), state_->table_.View(lease, now));
+    }
   }
   std::set<std::string> forbidden;
-  for (const auto& [view, owner] : leases)
-    if (!allowed(view, owner)) forbidden.insert(view.id);
+  for (const auto& [owner, view] : all)
+    if (!allowed(owner, view)) forbidden.insert(view.id);
   const std::size_t ended = state_->EndWhere(
       EndReason::kRevoked, [&](const Lease& lease) { return forbidden.contains(lease.record.id); });
   state_->WriteFiles();

@@ -69,6 +69,8 @@ class LeaseBook final : public ClaimSource {
     Entropy entropy = SystemEntropy;  // For the ids of leases.
     // Called without a lock after every change of a lease's view, with its id, from any thread.
     std::function<void(const std::string& lease)> changed{};
+    // Called likewise with the time from the end of a lease until its knobs were back.
+    std::function<void(Seconds)> restored{};
   };
 
   // `audit` may be null.
@@ -112,9 +114,9 @@ class LeaseBook final : public ClaimSource {
     std::string subject{};
   };
   std::size_t EndAll(const Which& which, EndReason reason);
-  // Ends leases that `allowed` does not allow to their owners, after the configuration has changed.
-  using Allowed = std::function<bool(const wire::LeaseView& lease, const Caller& owner)>;
-  std::size_t Revoke(const Allowed& allowed);
+  // Ends leases that `allowed` no longer allows to their owners, after the configuration has
+  // changed. Of an owner, also one of an earlier run, everything is known that rules ask for.
+  std::size_t Revoke(const std::function<bool(const Caller&, const wire::LeaseView&)>& allowed);
 
   // Signs of the end of a holder.
   void ConnectionClosed(std::uint64_t connection);

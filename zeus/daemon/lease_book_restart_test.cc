@@ -203,7 +203,7 @@ TEST_F(LeaseBookRestartTest, TheIdentityOfAnOwnerOutlastsTheDaemon) {
   Restart();
   ASSERT_TRUE(book_->Load().ok());
   int seen = 0;
-  book_->Revoke([&](const LeaseView& view, const Caller& owner) {
+  book_->Revoke([&](const Caller& owner, const LeaseView& view) {
     ++seen;
     EXPECT_EQ(view.subject, owner.subject);
     const Caller& before = view.subject == "ci" ? token : ann;

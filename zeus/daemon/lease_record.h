@@ -8,6 +8,7 @@
 #include "zeus/base/units.h"
 #include "zeus/daemon/caller.h"
 #include "zeus/daemon/lease_book.h"
+#include "zeus/daemon/scope.h"
 #include "zeus/wire/node/lease.h"
 
 namespace zeus::daemon {
@@ -18,13 +19,12 @@ struct LeaseOwner {
   std::string subject{};
   Caller::Transport transport = Caller::Transport::kUnixSocket;
   bool contained = false;
-  // The rest of what rules ask for, so that a configuration that has changed can be asked again,
-  // also by a later run of the daemon.
+  // The parts that rules may ask for, so that a lease is judged alike after a restart of the
+  // daemon.
   std::optional<uid_t> uid{};
   gid_t gid = 0;
   std::vector<gid_t> groups{};
   std::string cgroup{};
-  std::optional<ProcessIdentity> process{};
   std::optional<ScopeSet> token_scopes{};
 
   static LeaseOwner Of(const Caller& caller) {
@@ -35,23 +35,22 @@ struct LeaseOwner {
             .gid = caller.gid,
             .groups = caller.groups,
             .cgroup = caller.cgroup,
-            .process = caller.process,
             .token_scopes = caller.token_scopes};
   }
-  bool Is(const Caller& caller) const {
-    if (subject != caller.subject || transport != caller.transport) return false;
-    return caller.uid != uid_t{0} || contained == caller.contained;
-  }
+  // Without what ends with its connection.
   Caller ToCaller() const {
     return {.transport = transport,
             .subject = subject,
             .uid = uid,
             .gid = gid,
             .groups = groups,
-            .process = process,
             .contained = contained,
             .cgroup = cgroup,
             .token_scopes = token_scopes};
+  }
+  bool Is(const Caller& caller) const {
+    if (subject != caller.subject || transport != caller.transport) return false;
+    return caller.uid != uid_t{0} || contained == caller.contained;
   }
 };
 

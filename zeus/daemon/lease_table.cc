@@ -201,6 +201,7 @@ bool LeaseTable::BeginEnd(Lease& lease, EndReason reason, Change& change) {
   if (!lease.live()) return false;
   MarkForKeeping(lease, change);
   lease.end_reason = reason;
+  lease.ending_since = change.now;
   Unreserve(lease);
   for (const HeldRequest& held : lease.record.requests) {
     KnobRow& row = knobs_[held.request.key];
@@ -301,6 +302,7 @@ void LeaseTable::Finish(Lease& lease, Change& change) {
   const auto count = present_of_.find(lease.record.owner.subject);
   if (count != present_of_.end() && --count->second == 0) present_of_.erase(count);
   ended_.emplace_back(change.now, lease.record.id);
+  change.restored.push_back(change.now - lease.ending_since);
   lease.record.holder.pidfd.reset();
 }
 

@@ -25,6 +25,7 @@ struct Lease {
   wire::LeaseState state = wire::LeaseState::kApplying;
   std::uint64_t version = 1;
   std::optional<EndReason> end_reason{};
+  Seconds ending_since{};  // By the boot clock.
   std::optional<Error> trouble{};
   bool adopted = false;                 // From an earlier run: trouble does not end it.
   std::vector<wire::KnobView> shown{};  // One for each request, in its order.
@@ -42,8 +43,9 @@ struct Change {
   std::set<wire::KnobKey> wake{};
   std::set<std::string> changed{};  // Ids of leases whose view is another one.
   std::vector<AuditEntry> audit{};
-  bool leases_to_keep = false;    // The file of leases is outdated.
-  bool standing_to_keep = false;  // That of standing leases is.
+  std::vector<Seconds> restored{};  // Times from the end of leases until their knobs were back.
+  bool leases_to_keep = false;      // The file of leases is outdated.
+  bool standing_to_keep = false;    // That of standing leases is.
 };
 
 // All leases with the claims that they make, and the transitions between their states. It decides

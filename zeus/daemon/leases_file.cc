@@ -23,28 +23,25 @@ Json SecondsJson(const std::optional<Seconds>& seconds) {
   return seconds ? Json(seconds->count()) : Json(nullptr);
 }
 
-Json ProcessJson(const std::optional<ProcessIdentity>& process) {
-  if (!process) return nullptr;
-  return {{"pid", process->pid},
-          {"start_ticks", process->start_ticks},
-          {"pid_namespace", process->pid_namespace}};
-}
-
 Json HolderJson(const Holder& holder) {
-  return {
-      {"kind", Name(holder.kind)}, {"job", holder.job}, {"process", ProcessJson(holder.process)}};
+  Json json = {{"kind", Name(holder.kind)}, {"job", holder.job}, {"process", nullptr}};
+  if (holder.process)
+    json["process"] = {{"pid", holder.process->pid},
+                       {"start_ticks", holder.process->start_ticks},
+                       {"pid_namespace", holder.process->pid_namespace}};
+  return json;
 }
 
 Json OwnerJson(const LeaseOwner& owner) {
   Json json = {{"subject", owner.subject},
                {"over_tcp", owner.transport == Caller::Transport::kTcp},
                {"contained", owner.contained},
+               {"uid", owner.uid ? Json(*owner.uid) : Json()},
                {"gid", owner.gid},
                {"groups", owner.groups},
                {"cgroup", owner.cgroup},
-               {"process", ProcessJson(owner.process)}};
-  json["uid"] = owner.uid ? Json(*owner.uid) : Json();
-  json["token_scopes"] = owner.token_scopes ? Json(owner.token_scopes->names()) : Json();
+               {"token_scopes", nullptr}};
+  if (owner.token_scopes) json["token_scopes"] = owner.token_scopes->names();
   return json;
 }
 
@@ -67,17 +64,6 @@ Json RecordJson(const LeaseRecord& lease) {
   return json;
 }
 
-Result<std::optional<ProcessIdentity>> ParseProcess(const Json& json) {
-  if (json.is_null()) return std::optional<ProcessIdentity>();
-  FieldReader fields("process", json);
-  ProcessIdentity identity;
-  fields.Require("pid", identity.pid);
-  fields.Require("start_ticks", identity.start_ticks);
-  fields.Require("pid_namespace", identity.pid_namespace);
-  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
-  return std::optional(identity);
-}
-
 Result<Holder> ParseHolder(const Json& json) {
   FieldReader reader("holder", json);
   Holder holder;
@@ -88,7 +74,13 @@ Result<Holder> ParseHolder(const Json& json) {
   reader.Require("process", process);
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   ZEUS_TRY(holder.kind, wire::ParseHolderKind(kind));
-  ZEUS_TRY(holder.process, ParseProcess(process));
+  if (process.is_null()) return holder;
+  FieldReader fields("process", process);
+  ProcessIdentity& identity = holder.process.emplace();
+  fields.Require("pid", identity.pid);
+  fields.Require("start_ticks", identity.start_ticks);
+  fields.Require("pid_namespace", identity.pid_namespace);
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
   return holder;
 }
 
@@ -96,23 +88,23 @@ Result<LeaseOwner> ParseOwner(const Json& json) {
   FieldReader reader("owner", json);
   LeaseOwner owner;
   bool over_tcp = false;
-  Json process;
-  std::optional<std::vector<std::string>> scopes;
   reader.Require("subject", owner.subject);
   reader.Require("over_tcp", over_tcp);
   reader.Require("contained", owner.contained);
-  reader.Require("uid", owner.uid);
-  reader.Require("gid", owner.gid);
-  reader.Require("groups", owner.groups);
-  reader.Require("cgroup", owner.cgroup);
-  reader.Require("process", process);
-  reader.Require("token_scopes", scopes);
+  std::optional<std::vector<std::string>> scopes;
+  reader.Read("uid", owner.uid);
+  reader.Read("gid", owner.gid);
+  reader.Read("groups", owner.groups);
+  reader.Read("cgroup", owner.cgroup);
+  reader.Read("token_scopes", scopes);
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   if (over_tcp) owner.transport = Caller::Transport::kTcp;
-  ZEUS_TRY(owner.process, ParseProcess(process));
-  if (!scopes) return owner;
-  owner.token_scopes.emplace();
-  for (const std::string& name : *scopes) {
+  // Earlier versions wrote the subject alone.
+  if (!owner.uid && owner.subject.starts_with("uid:"))
+    if (const auto uid = ParseUnsigned(std::string_view(owner.subject).substr(4)); uid.ok())
+      owner.uid = static_cast<uid_t>(uid.value());
+  if (scopes) owner.token_scopes.emplace();
+  for (const std::string& name : scopes.value_or(std::vector<std::string>())) {
     ZEUS_TRY(const Scope scope, ParseScope(name));
     owner.token_scopes->Add(scope);
   }

@@ -427,10 +427,14 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   }
 
   asio::awaitable<bool> Write(const std::string& text) {
-    SetDeadline(context_.limits.write_time);
+    const Limits& limits = context_.limits;
+    const bool last = context_.draining && is_stream_;
+    SetDeadline(last ? std::min(limits.write_time, limits.last_write) : limits.write_time);
+    writing_ = true;
     error_code failure;
     co_await asio::async_write(stream_, asio::buffer(text),
                                asio::redirect_error(asio::use_awaitable, failure));
+    writing_ = false;
     co_return !failure;
   }
 

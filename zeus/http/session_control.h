@@ -122,10 +122,11 @@ class SessionControl {
     Interrupt();
   }
   // Prepares for the end of the server: an idle connection ends, and a request that is arriving
-  // must be complete soon.
-  void Drain(TimePoint now) {
+  // must be complete soon. A client that takes nothing of a stream has `last_write` for the rest.
+  void Drain(TimePoint now, Seconds last_write) {
     if (idle_) Interrupt();
     if (arriving_) deadline_ = std::min(deadline_, now + kLastArrival);
+    if (is_stream_ && writing_) deadline_ = std::min(deadline_, now + last_write);
     wake_.cancel();
   }
   // Makes a stream or an awaited answer on this topic look for news at once.
@@ -170,6 +171,7 @@ class SessionControl {
   bool gone_ = false;   // ClientGone() was called.
   bool news_ = false;   // The topic changed since the last look.
   bool is_stream_ = false;
+  bool writing_ = false;     // The client has not taken all of the last write.
   std::string topic_{};      // The topic of the stream or the awaited answer; empty: none.
   asio::steady_timer wake_;  // Cancelled when there is something to look at.
 };

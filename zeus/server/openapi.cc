@@ -7,34 +7,10 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/http/openapi.h"
 
 namespace zeus::server {
 namespace {
-
-Json SchemaReference(std::string_view name) {
-  return {{"$ref", fmt::format("#/components/schemas/{}", name)}};
-}
-
-Json JsonContent(std::string_view schema) {
-  return {{"application/json", {{"schema", SchemaReference(schema)}}}};
-}
-
-Json Parameters(const http::Route& route) {
-  Json parameters = Json::array();
-  const http::Target target = http::ParseTarget(route.pattern).value();
-  for (const std::string& segment : target.segments)
-    if (segment.starts_with('{'))
-      parameters.push_back({{"name", segment.substr(1, segment.size() - 2)},
-                            {"in", "path"},
-                            {"required", true},
-                            {"schema", {{"type", "string"}}}});
-  for (const std::string_view name : route.query)
-    parameters.push_back({{"name", name},
-                          {"in", "query"},
-                          {"required", route.dialect == http::Dialect::kReference},
-                          {"schema", {{"type", "string"}}}});
-  return parameters;
-}
 
 std::string_view Meaning(int status) {
   switch (status) {
@@ -67,9 +43,9 @@ Json AnswerObject(const http::Route& route, int status) {
   Json answer = {{"description", Meaning(status)}};
   if (status >= 400) {
     answer["content"] =
-        JsonContent(route.dialect == http::Dialect::kOurs ? "Error" : "ReferenceError");
+        http::SchemaContent(route.dialect == http::Dialect::kOurs ? "Error" : "ReferenceError");
   } else if (!route.answer_schema.empty() && status != 204) {
-    answer["content"] = JsonContent(route.answer_schema);
+    answer["content"] = http::SchemaContent(route.answer_schema);
   } else if (status == 200) {
     answer["content"] = {{"text/plain", {{"schema", {{"type", "string"}}}}}};
   }
@@ -80,13 +56,17 @@ Json Operation(const http::Route& route) {
   Json answers = Json::object();
   for (const int status : route.statuses)
     answers[std::to_string(status)] = AnswerObject(route, status);
-  Json operation = {{"summary", route.summary}, {"parameters", Parameters(route)}};
+  Json operation = {{"summary", route.summary},
+                    {"parameters", http::ParameterList(route.pattern, route.query,
+                                                       route.dialect == http::Dialect::kReference
+                                                           ? http::QueryFields::kRequired
+                                                           : http::QueryFields::kOptional)}};
   if (!route.request_schema.empty())
-    operation["requestBody"] = {{"content", JsonContent(route.request_schema)}};
+    operation["requestBody"] = {{"content", http::SchemaContent(route.request_schema)}};
   if (route.access != http::Access::kOpen) {
     for (const int status : {401, 403, 429})
       answers[std::to_string(status)] = AnswerObject(route, status);
-    operation["security"] = Json::array({{{"token", Json::array()}}, Json::object()});
+    operation["security"] = http::TokenSecurity();
   }
   operation["responses"] = std::move(answers);
   return operation;
@@ -589,8 +569,7 @@ Json OpenApiDocument(const std::vector<http::Route>& routes, std::string_view ve
           {"info", {{"title", "Zeus job server"}, {"version", version}}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", OpenApiSchemas()},
-            {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
+           {{"schemas", OpenApiSchemas()}, {"securitySchemes", http::TokenSecuritySchemes()}}}};
 }
 
 }  // namespace zeus::server

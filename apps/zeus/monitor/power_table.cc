@@ -198,9 +198,7 @@ std::string Screen::Redraw(const std::vector<std::string>& rows, TerminalSize si
   } else if (shown_rows_ > 0) {
     text = fmt::format("\x1b[{}A", shown_rows_);
   }
-  // A longer row would take several lines, and the next table would be drawn at the wrong place.
-  for (std::size_t i = 0; i < count; ++i)
-    text += fmt::format("\r{}{}\n", kClearLine, Cut(rows[i], size.columns));
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format("\r{}{}\n", kClearLine, rows[i]);
   text += kClearBelow;
   last_size_ = size;
   shown_rows_ = count;

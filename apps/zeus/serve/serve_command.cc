@@ -37,15 +37,7 @@ void AddSecurityOptions(Verb verb, ServeOptions& options) {
                  "How much a name space may hold, like team:jobs=10,trials=1000,plans=5; * is for "
                  "those without one of their own; may be repeated")
       .TypeName("TEXT");
-  const Option certificate =
-      verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
-          .Check(NotEmpty())
-          .TypeName("FILE");
-  const Option key = verb.AddOption("--tls-key", options.tls_key, "The private key of --tls-cert")
-                         .Needs(certificate)
-                         .Check(NotEmpty())
-                         .TypeName("FILE");
-  certificate.Needs(key);
+  AddTlsOptions(verb, options.files);
   verb.AddFlag("--insecure", options.insecure, "Serve other machines without tokens");
   verb.AddFlag("--plain-http", options.plain_http,
                "Serve other machines without TLS: whoever is on the way can read their tokens");
@@ -129,12 +121,8 @@ void AddServeCommand(Verb app, Action& action) {
       .Check(NotEmpty())
       .TypeName("URL");
   AddSecurityOptions(verb, *options);
-  const Option log =
-      verb.AddOption("--access-log", options->access_log,
-                     "Append a JSON line per request to this file; - is standard error")
-          .Check(NotEmpty())
-          .TypeName("FILE")
-          .ShowDefault();
+  options->files.access_log = "-";
+  const Option log = AddAccessLogOption(verb, options->files).ShowDefault();
   verb.AddFlag("--no-access-log", options->no_access_log, "Log no requests").Excludes(log);
   verb.AddOption("--owner", options->owner,
                  "End, as at SIGTERM, when the process of this id, which has started the server, "

@@ -68,8 +68,9 @@ http::ServerOptions HttpOptions(const ServeOptions& options) {
                  .body_time = Seconds(3 * options.header_timeout),
                  .idle_time = Seconds(options.idle_timeout),
                  .request_time = Seconds(options.request_timeout)}};
-  if (!options.tls_certificate.empty())
-    server.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  if (!options.files.tls_certificate.empty())
+    server.tls =
+        http::TlsFiles{.certificate = options.files.tls_certificate, .key = options.files.tls_key};
   return server;
 }
 
@@ -90,7 +91,7 @@ Result<std::unique_ptr<http::TokenFile>> LoadTokens(const ServeOptions& options)
           Printable(options.listen));
     return std::unique_ptr<http::TokenFile>();
   }
-  if (remote && options.tls_certificate.empty()) {
+  if (remote && options.files.tls_certificate.empty()) {
     if (!options.plain_http)
       return Error{
           ErrorCode::kInvalidArgument,
@@ -320,7 +321,7 @@ Result<int> Serve(const ServeOptions& options) {
     ZEUS_TRY(database, DefaultDatabaseUrl(EnvironmentVariable));
   }
   if (!options.no_access_log) {
-    ZEUS_TRY(frame.log, http::AccessLog::Open(options.access_log, clock));
+    ZEUS_TRY(frame.log, http::AccessLog::Open(options.files.access_log, clock));
   }
   ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
   ZEUS_TRY(Store store, OpenStore(database));

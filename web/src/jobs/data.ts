@@ -44,7 +44,6 @@ export interface LiveJobs {
   error: ApiError | undefined;
   stream: StreamState;
   reload: () => void;
-  changes: number; // Grows with every renewal.
 }
 
 // All jobs of the reader's name space. Jobs that the stream names are asked for again; after a gap,
@@ -52,7 +51,6 @@ export interface LiveJobs {
 export function useLiveJobs(): LiveJobs {
   const [jobs, setJobs] = useState<Map<string, JobOverview>>();
   const [error, setError] = useState<ApiError>();
-  const [changes, setChanges] = useState(0);
   const [stream, setStream] = useState<StreamState>({ kind: "connecting" });
   const changed = useRef(new Set<string>());
   const everything = useRef(true);
@@ -79,7 +77,6 @@ export function useLiveJobs(): LiveJobs {
         });
       }
       setError(undefined);
-      setChanges((before) => before + 1);
     } catch (failure) {
       everything.current = true;
       setError(toError(failure));
@@ -123,7 +120,6 @@ export function useLiveJobs(): LiveJobs {
     error,
     stream,
     reload,
-    changes,
   };
 }
 
@@ -144,7 +140,11 @@ export interface LiveJob {
   gone: boolean; // It was deleted.
   stream: StreamState;
   reload: () => void;
-  changes: number; // Grows with every renewal.
+}
+
+// The number of runs that have ended: beliefs, savings and recurrences change with it.
+export function endedTrials(overview: JobOverview): number {
+  return overview.job.trials - overview.running.length;
 }
 
 // One job and its recurrences.
@@ -152,25 +152,25 @@ export function useLiveJob(name: string): LiveJob {
   const [overview, setOverview] = useState<JobOverview>();
   const [recurrences, setRecurrences] = useState<Recurrence[]>();
   const [error, setError] = useState<ApiError>();
-  const [changes, setChanges] = useState(0);
   const [stream, setStream] = useState<StreamState>({ kind: "connecting" });
   const timer = useRef(0);
   const busy = useRef(false);
   const again = useRef(false);
+  const ended = useRef(""); // The state for which recurrences were loaded: epochs change none of them.
 
   const renew = useCallback(async () => {
     timer.current = 0;
     busy.current = true;
     again.current = false;
     try {
-      const [one, list] = await Promise.all([
-        request<JobOverview>(`v1/jobs/${encodeURIComponent(name)}/overview`),
-        allRecurrences(name),
-      ]);
+      const one = await request<JobOverview>(`v1/jobs/${encodeURIComponent(name)}/overview`);
+      const now = `${one.job.created_at} ${endedTrials(one)}`;
+      if (now !== ended.current) {
+        setRecurrences(await allRecurrences(name));
+        ended.current = now;
+      }
       setOverview(one);
-      setRecurrences(list);
       setError(undefined);
-      setChanges((before) => before + 1);
     } catch (failure) {
       setError(toError(failure));
     }
@@ -198,7 +198,7 @@ export function useLiveJob(name: string): LiveJob {
       clearTimeout(timer.current);
     };
   }, [name]);
-  return { overview, recurrences, error, gone: error?.status === 404, stream, reload: ask, changes };
+  return { overview, recurrences, error, gone: error?.status === 404, stream, reload: ask };
 }
 
 // Whether the reader's token may delete things; false until that is known.

@@ -1,5 +1,5 @@
 // The choice of another eta: the recorded runs are weighed anew.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useFetched } from "../app/api";
 import { Card, Loaded } from "../app/parts";
 import { energyText, timeText } from "../app/quantity";
@@ -71,17 +71,18 @@ export interface EtaCardProps {
   own: number; // The eta of the job.
   chosen: number | null; // That of the address.
   byDefault: number;
-  changes: number;
+  ended: number; // Runs that have ended: beliefs change with them.
 }
 
-export function EtaCard({ job, own, chosen, byDefault, changes }: EtaCardProps) {
+export function EtaCard({ job, own, chosen, byDefault, ended }: EtaCardProps) {
   const [eta, setEta] = useState(chosen ?? own);
   useEffect(() => setEta(chosen ?? own), [chosen, own]);
   const shown = chosen ?? own;
   const arms = useFetched<Arms>(`v1/jobs/${encodeURIComponent(job)}/arms?eta=${shown}`);
+  const first = useRef(ended);
   useEffect(() => {
-    if (changes > 1) arms.reload();
-  }, [changes]);
+    if (ended !== first.current) arms.reload();
+  }, [ended]);
   // The address follows when the slider has come to rest, so that the view can be shared.
   useEffect(() => {
     if (eta === shown) return;

@@ -27,20 +27,26 @@ const kinds: [RecurrenceKind, string, string][] = [
   ["baseline", "undisturbed default", "default"],
 ];
 
+const mostNamed = 20;
+
 export function recurrencesFigure(recurrences: Recurrence[], batchSizes: number[]): Figure {
+  // An axis of few numbers would have fractions between them.
+  const named = recurrences.length <= mostNamed;
   const series = () => new Map(kinds.map(([kind, name, role]) => [kind, empty(name, role)]));
   const [costs, sizes] = [series(), series()];
-  for (const recurrence of recurrences) {
+  for (const [i, recurrence] of recurrences.entries()) {
+    const place = named ? i : recurrence.recurrence;
     const kind = kindOf(recurrence);
     const label = recurrenceText(recurrence);
     const row = batchSizes.indexOf(recurrence.batch_size);
     const cost = costs.get(kind);
     if (!cost) continue; // It is running: its cost is not known yet.
-    add(cost, recurrence.recurrence, recurrence.cost_joules / 1e3, label);
-    add(sizes.get(kind)!, recurrence.recurrence, row, label);
+    add(cost, place, recurrence.cost_joules / 1e3, label);
+    add(sizes.get(kind)!, place, row, label);
   }
   const drawn = (all: Map<RecurrenceKind, Series>) => [...all.values()].filter(({ x }) => x.length > 0);
-  const x = { title: "recurrence", logarithmic: false, from_zero: false };
+  const categories = named ? { categories: recurrences.map((one) => String(one.recurrence)) } : {};
+  const x = { title: "recurrence", logarithmic: false, from_zero: false, ...categories };
   const panels: Panel[] = [
     {
       title: "",
@@ -93,10 +99,21 @@ export function weeksFigure(spans: SpanSavings[]): Figure {
   };
 }
 
+// The points that take less energy than every faster one, by time. Beyond the last of them GPUs wait
+// longer for each other than slower clocks save, and no plan is made there.
+export function usefulPoints(frontier: PlanFrontier): PlanFrontier["points"] {
+  const points = [...frontier.points].sort((a, b) => a.time_seconds - b.time_seconds);
+  let least = Infinity;
+  return points.filter((point) => {
+    if (point.energy_joules >= least) return false;
+    least = point.energy_joules;
+    return true;
+  });
+}
+
 export function frontierFigure(frontier: PlanFrontier, current: CurrentPlan): Figure {
   const line = empty("frontier", "zeus", "line");
-  const points = [...frontier.points].sort((a, b) => a.time_seconds - b.time_seconds);
-  for (const point of points)
+  for (const point of usefulPoints(frontier))
     add(
       line,
       point.time_seconds,
@@ -116,7 +133,7 @@ export function frontierFigure(frontier: PlanFrontier, current: CurrentPlan): Fi
   return {
     id: "frontier",
     title: "Frontier",
-    caption: "The least energy of an iteration for every time that it may take.",
+    caption: "The least energy of an iteration for every time that it may take. Slower ones than the last take more.",
     panels: [panel],
   };
 }

@@ -5,7 +5,7 @@ import { Ago, Card, Failure, Nothing, StatusLine } from "../app/parts";
 import { numberText } from "../app/quantity";
 import { linkTo } from "../app/router";
 import { useNow } from "../app/time";
-import { useLiveJobs } from "./data";
+import { endedTrials, useLiveJobs } from "./data";
 import { matches, sortedJobs } from "./job_order";
 import type { Column, Order } from "./job_order";
 import "./jobs.css";
@@ -47,7 +47,9 @@ function Row({ overview, now }: { overview: JobOverview; now: Date }) {
         {running.length > 3 && <span class="running">and {running.length - 3} more</span>}
       </th>
       <td class="unbroken" title={next?.outlook}>
-        <StatusLine tone={next?.settled ? "good" : "busy"}>{learningText(next)}</StatusLine>
+        <StatusLine tone={next?.settled ? "good" : "busy"}>
+          {learningText(next)} <span class="faint">({job.stage})</span>
+        </StatusLine>
       </td>
       <td class={`number ${known ? "" : "faint"}`} title={overview.savings.unknown_because ?? ""}>
         {savedText(overview.savings)}
@@ -138,7 +140,7 @@ function FirstJob() {
 }
 
 export function JobList(_: ViewProps) {
-  const { jobs, error, stream, reload, changes } = useLiveJobs();
+  const { jobs, error, stream, reload } = useLiveJobs();
   if (!jobs) return error ? <Failure error={error} retry={reload} /> : <Nothing>Loading …</Nothing>;
   return (
     <>
@@ -151,7 +153,7 @@ export function JobList(_: ViewProps) {
         <FirstJob />
       ) : (
         <>
-          <SavingsCard changes={changes} />
+          <SavingsCard ended={jobs.reduce((sum, job) => sum + endedTrials(job), 0)} />
           <JobTable jobs={jobs} />
         </>
       )}

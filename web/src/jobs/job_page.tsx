@@ -6,14 +6,32 @@ import { changeWithSigma, energyText, numberText, timeText, withSigma } from "..
 import { linkTo } from "../app/router";
 import { useNow } from "../app/time";
 import { FigureView } from "../components/figure";
-import { useLiveJob } from "./data";
+import { Actions } from "./actions";
+import { endedTrials, useLiveJob } from "./data";
 import { EtaCard } from "./eta_card";
 import { recurrencesFigure } from "./figures";
-import { JobActions } from "./job_actions";
 import "./jobs.css";
 import { StreamLine } from "./stream_line";
 import type { JobOverview, Savings, Trial } from "./types";
 import { learningText, roleTexts, statusText } from "./words";
+
+function JobActions({ overview }: { overview: JobOverview }) {
+  const { spec, trials } = overview.job;
+  const path = `v1/jobs/${encodeURIComponent(spec.id)}`;
+  const count = overview.running.length;
+  const running = count === 1 ? "A run is" : `${count} runs are`;
+  const loss = `Its ${trials} runs, its events and everything that was learned are gone for good; export it first if you may need them.`;
+  return (
+    <Actions
+      kind="job"
+      name={spec.id}
+      path={path}
+      loss={count > 0 ? `${loss} ${running} under way: what they report will be refused.` : loss}
+      list={linkTo("jobs")}
+      file={{ name: `${spec.id}.jsonl`, type: "application/x-ndjson", path: `${path}/export` }}
+    />
+  );
+}
 
 function NextCard({ overview }: { overview: JobOverview }) {
   const { next, job } = overview;
@@ -123,10 +141,10 @@ function RunningCard({ overview }: { overview: JobOverview }) {
 }
 
 function Facts({ overview }: { overview: JobOverview }) {
-  const { spec, created_at } = overview.job;
+  const { spec, stage, created_at } = overview.job;
   const labels = Object.entries(spec.labels).map(([name, value]) => `${name}: ${value}`);
   const facts: [string, string][] = [
-    ["policy", spec.policy],
+    ["policy", `${spec.policy}, ${stage}`],
     ["eta", String(spec.eta)],
     ["target", `${spec.target_metric}, ${spec.higher_is_better ? "higher" : "lower"} is better`],
     ["GPUs", `${spec.number_of_gpus} × ${spec.gpu_model}, at most ${spec.max_power_watts} W`],
@@ -155,7 +173,7 @@ function etaOf(query: URLSearchParams): number | null {
 
 export function JobPage({ parameters, query }: ViewProps) {
   const name = parameters.name ?? "";
-  const { overview, recurrences, error, gone, stream, reload, changes } = useLiveJob(name);
+  const { overview, recurrences, error, gone, stream, reload } = useLiveJob(name);
   const batchSizes = overview?.job.spec.batch_sizes;
   const figure = useMemo(
     () => recurrences && batchSizes && recurrencesFigure(recurrences, batchSizes),
@@ -189,7 +207,7 @@ export function JobPage({ parameters, query }: ViewProps) {
         <RunningCard overview={overview} />
       </div>
       {overview.job.recurrences > 0 && <FigureView figure={figure} anchor="recurrences" />}
-      <EtaCard job={spec.id} own={spec.eta} chosen={etaOf(query)} byDefault={spec.default_batch_size} changes={changes} />
+      <EtaCard job={spec.id} own={spec.eta} chosen={etaOf(query)} byDefault={spec.default_batch_size} ended={endedTrials(overview)} />
     </>
   );
 }

@@ -6,7 +6,8 @@ import { changeWithSigma, energyText, timeText } from "../app/quantity";
 import { go, linkTo } from "../app/router";
 import type { ViewProps } from "../app/views";
 import { FigureView } from "../components/figure";
-import { frontierFigure, planFigure } from "./figures";
+import { Actions } from "./actions";
+import { frontierFigure, planFigure, usefulPoints } from "./figures";
 import "./jobs.css";
 import type { CurrentPlan, Plan, PlanFrontier } from "./types";
 
@@ -35,7 +36,7 @@ interface SlowdownProps {
 
 // The time that an iteration may take, as a multiple of that at the highest clocks.
 function Slowdown({ name, slowdown, frontier }: SlowdownProps) {
-  const last = Math.max(...frontier.points.map((point) => point.time_seconds));
+  const last = usefulPoints(frontier).at(-1)?.time_seconds ?? frontier.baseline_time_seconds;
   const least = frontier.fastest_time_seconds / frontier.baseline_time_seconds;
   const most = Math.max(last / frontier.baseline_time_seconds, 1.01);
   const [chosen, setChosen] = useState(slowdown);
@@ -107,6 +108,14 @@ export function PlanPage({ parameters, query }: ViewProps) {
           </p>
           <h1>{name}</h1>
         </div>
+        <Actions
+          kind="pipeline"
+          name={name}
+          path={base}
+          loss="Its profile and its plan are gone for good; ranks that ask for it are told that there is none."
+          list={linkTo("plans")}
+          file={{ name: `${name}.json`, type: "application/json", path: base }}
+        />
       </header>
       <Loaded of={current}>
         {(now) => {

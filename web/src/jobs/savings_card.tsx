@@ -1,5 +1,5 @@
 // The savings of all jobs, this week and in the weeks before.
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useFetched } from "../app/api";
 import { Card, FigureNumber, Loaded, Numbers } from "../app/parts";
 import { timeText, withSigma } from "../app/quantity";
@@ -50,14 +50,15 @@ function Week({ span, label }: { span: SpanSavings; label: string }) {
   );
 }
 
-// `changes` grows when jobs have changed, so that the sums are asked for again.
-export function SavingsCard({ changes }: { changes: number }) {
+// `ended` are the runs of all jobs that have ended: with them the sums change.
+export function SavingsCard({ ended }: { ended: number }) {
   const day = new Date().toDateString();
   const path = useMemo(() => boundsPath(weekBounds(weeks, new Date())), [day]);
   const saved = useFetched<{ spans: SpanSavings[] }>(path, 60);
+  const first = useRef(ended);
   useEffect(() => {
-    if (changes > 1) saved.reload();
-  }, [changes]);
+    if (ended !== first.current) saved.reload();
+  }, [ended]);
   return (
     <Card title="Saved by Zeus">
       <Loaded of={saved}>

@@ -10,6 +10,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
+#include "zeus/daemon/coarse_cpu.h"
 #include "zeus/daemon/peer_reader.h"
 
 namespace zeus::daemon {
@@ -105,9 +106,12 @@ Result<std::unique_ptr<Daemon>> Daemon::Open(Clock& clock, Node node, Configurat
 }
 
 Status Daemon::Build(Node node) {
+  cpu_energy_period_ = configuration_->cpu_energy_period;
   events_ = std::make_unique<EventStreams>(clock_, fmt::format("{:x}", SystemEntropy()));
   streams_ = std::make_unique<PolledStreams>(clock_);
   waiting_ = std::make_unique<WaitingAnswers>(clock_);
+  for (auto& cpu : node.cpus)
+    cpu = MakeCoarse(std::move(cpu), clock_, [this] { return cpu_energy_period_.load(); });
   ZEUS_TRY(boards_,
            NodeBoards::Create(node, {.generation = SystemEntropy(),
                                      .cpu_energy_period = configuration_->cpu_energy_period}));
@@ -129,24 +133,28 @@ Status Daemon::Build(Node node) {
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
   desk_ = std::make_unique<DeviceDesk>(
       clock_, recorder_->node(), *journal_, audit_.get(),
-      DeviceDesk::Options{.foreign = configuration_->foreign,
-                          .bounds = configuration_->bounds,
-                          .wrap = options_.wrap,
-                          .reported = [this](const wire::KnobKey& knob, const KnobReport& report) {
-                            KnobReported(knob, report);
-                          }});
+      DeviceDesk::Options{
+          .foreign = configuration_->foreign,
+          .bounds = configuration_->bounds,
+          .wrap = options_.wrap,
+          .called = [this](const std::string& device,
+                           Seconds duration) { timings_.CountCall(device, duration); },
+          .reported = [this](const wire::KnobKey& knob,
+                             const KnobReport& report) { KnobReported(knob, report); }});
   book_ = std::make_unique<LeaseBook>(
       clock_, *desk_, audit_.get(),
-      LeaseBook::Options{.state_file = options_.state_file,
-                         .standing_file = options_.standing_file,
-                         .boot_clock = options_.boot_clock,
-                         .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
-                         .belongs_to_job =
-                             [this](const Caller& caller, std::string_view job) {
-                               return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
-                             },
-                         .job_runs = [this](std::string_view job) { return jobs_->Runs(job); },
-                         .changed = [this](const std::string& lease) { LeaseChanged(lease); }});
+      LeaseBook::Options{
+          .state_file = options_.state_file,
+          .standing_file = options_.standing_file,
+          .boot_clock = options_.boot_clock,
+          .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
+          .belongs_to_job =
+              [this](const Caller& caller, std::string_view job) {
+                return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
+              },
+          .job_runs = [this](std::string_view job) { return jobs_->Runs(job); },
+          .changed = [this](const std::string& lease) { LeaseChanged(lease); },
+          .restored = [this](Seconds duration) { timings_.CountRestore(duration); }});
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
   return Ok();
@@ -164,8 +172,8 @@ Status Daemon::Start() {
     book_->ProcessEnded(one.lease);
   }
   // The configuration may have become stricter while there was no daemon.
-  book_->Revoke([this](const wire::LeaseView& lease, const Caller& owner) {
-    return Allows(*configuration_, lease, owner);
+  book_->Revoke([this](const Caller& owner, const wire::LeaseView& lease) {
+    return Allows(*configuration_, owner, lease);
   });
   for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
@@ -279,9 +287,16 @@ TimePoint Daemon::SampleProcesses() {
 }
 
 Status Daemon::Stop() {
+  Status stopped = Ok();
+  if (configuration()->stop_policy == StopPolicy::kRestore) stopped = RestoreAll();
+  // Those who follow have seen the ends of leases by now.
   events_->EndAll();
   streams_->EndAll();
-  if (configuration()->stop_policy == StopPolicy::kLeave) return Ok();
+  waiting_->GiveUpAll();
+  return stopped;
+}
+
+Status Daemon::RestoreAll() {
   const auto knobs = book_->TurnedKnobs();
   book_->EndAll({}, EndReason::kStopped);
   const TimePoint until = clock_.Now() + kLongestStop;
@@ -302,8 +317,8 @@ std::shared_ptr<const Configuration> Daemon::configuration() const {
 
 Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
 
-bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease,
-                    const Caller& owner) const {
+bool Daemon::Allows(const Configuration& rules, const Caller& owner,
+                    const wire::LeaseView& lease) const {
   Grant grant = GrantFor(rules, owner);
   if (grant.admin()) return true;
   if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(owner));
@@ -327,10 +342,11 @@ std::size_t Daemon::Reload(Configuration configuration) {
     configuration_ = fresh;
   }
   ++configuration_number_;
+  cpu_energy_period_ = fresh->cpu_energy_period;
   desk_->SetForeignPolicy(fresh->foreign);
   desk_->SetBounds(fresh->bounds);
-  const std::size_t revoked = book_->Revoke([&](const wire::LeaseView& lease, const Caller& owner) {
-    return Allows(*fresh, lease, owner);
+  const std::size_t revoked = book_->Revoke([&](const Caller& owner, const wire::LeaseView& lease) {
+    return Allows(*fresh, owner, lease);
   });
   const Json notice = {{"message", "the configuration was read again"}, {"leases_ended", revoked}};
   events_->Publish({.kind = EventKind::kNotice, .data = JsonText(notice)});

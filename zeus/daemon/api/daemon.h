@@ -17,6 +17,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/daemon/access_rules.h"
+#include "zeus/daemon/api/knob_timings.h"
 #include "zeus/daemon/api/node_devices.h"
 #include "zeus/daemon/api/polled_streams.h"
 #include "zeus/daemon/api/waiting_answers.h"
@@ -133,6 +134,7 @@ class Daemon {
   }
   // The least time until the recorder looks at the devices again.
   Seconds RecorderPause() const;
+  const KnobTimings& timings() const { return timings_; }
   PolledStreams& streams() { return *streams_; }
   WaitingAnswers& waiting() { return *waiting_; }
 
@@ -141,9 +143,10 @@ class Daemon {
   Status Build(Node node);
   void LeaseChanged(const std::string& lease);
   void KnobReported(const wire::KnobKey& knob, const KnobReport& report);
+  Status RestoreAll();
   TimePoint SampleProcesses();
   std::optional<JobBook::Slice> NextSlice(const NodeDevice& device);
-  bool Allows(const Configuration& rules, const wire::LeaseView& lease, const Caller& owner) const;
+  bool Allows(const Configuration& rules, const Caller& owner, const wire::LeaseView& lease) const;
   TimePoint Step();
 
   // The part of a device that was booked so far, and what is known for its next slice.
@@ -162,7 +165,9 @@ class Daemon {
   std::shared_ptr<const Configuration> configuration_;  // Guarded by mutex_, as are the next two.
   std::map<wire::KnobKey, std::string> shown_{};        // The latest event of each knob.
   std::map<std::string, Booked> booked_{};              // By device.
+  KnobTimings timings_;
   std::atomic<std::uint64_t> configuration_number_ = 0;
+  std::atomic<Seconds> cpu_energy_period_{Seconds(0)};
   std::atomic<std::size_t> board_clients_ = 0;
   std::atomic<TimePoint> wanted_at_{TimePoint::min()};  // When readings were asked for last.
 

@@ -7,6 +7,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/http/openapi.h"
 
 namespace zeus::daemon {
 namespace {
@@ -40,25 +41,6 @@ std::string_view Meaning(int status) {
   }
 }
 
-Json JsonContent(std::string_view schema, std::string_view type = "application/json") {
-  return {{type, {{"schema", {{"$ref", fmt::format("#/components/schemas/{}", schema)}}}}}};
-}
-
-Json Parameters(const NodeRoute& route) {
-  Json parameters = Json::array();
-  const http::Target target = http::ParseTarget(route.pattern).value();
-  for (const std::string& segment : target.segments)
-    if (segment.starts_with('{'))
-      parameters.push_back({{"name", segment.substr(1, segment.size() - 2)},
-                            {"in", "path"},
-                            {"required", true},
-                            {"schema", {{"type", "string"}}}});
-  for (const std::string_view name : route.query)
-    parameters.push_back(
-        {{"name", name}, {"in", "query"}, {"required", false}, {"schema", {{"type", "string"}}}});
-  return parameters;
-}
-
 Json Operation(const NodeRoute& route) {
   Json answers = Json::object();
   std::vector<int> statuses = route.statuses;
@@ -66,18 +48,19 @@ Json Operation(const NodeRoute& route) {
   for (const int status : statuses) {
     Json answer = {{"description", Meaning(status)}};
     if (status >= 400)
-      answer["content"] = JsonContent("Error");
+      answer["content"] = http::SchemaContent("Error");
     else if (!route.answer_schema.empty() && status != 204)
-      answer["content"] = JsonContent(route.answer_schema,
-                                      route.streamed ? "text/event-stream" : "application/json");
+      answer["content"] = http::SchemaContent(
+          route.answer_schema, route.streamed ? "text/event-stream" : "application/json");
     answers[std::to_string(status)] = std::move(answer);
   }
-  Json operation = {{"summary", route.summary}, {"parameters", Parameters(route)}};
+  Json operation = {{"summary", route.summary},
+                    {"parameters", http::ParameterList(route.pattern, route.query,
+                                                       http::QueryFields::kOptional)}};
   if (route.scope) operation["description"] = fmt::format("Scope: {}", Name(*route.scope));
   if (!route.request_schema.empty())
-    operation["requestBody"] = {{"content", JsonContent(route.request_schema)}};
-  if (!route.open)
-    operation["security"] = Json::array({{{"token", Json::array()}}, Json::object()});
+    operation["requestBody"] = {{"content", http::SchemaContent(route.request_schema)}};
+  if (!route.open) operation["security"] = http::TokenSecurity();
   operation["responses"] = std::move(answers);
   return operation;
 }
@@ -152,8 +135,7 @@ Json OpenApiDocument(const std::vector<NodeRoute>& routes, std::string_view vers
           {"info", {{"title", "zeusd"}, {"version", version}}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", std::move(schemas)},
-            {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
+           {{"schemas", std::move(schemas)}, {"securitySchemes", http::TokenSecuritySchemes()}}}};
 }
 
 }  // namespace zeus::daemon

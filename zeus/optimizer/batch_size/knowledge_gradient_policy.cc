@@ -145,8 +145,8 @@ std::string KnowledgeGradientPolicy::WhyWithoutLeader(const Choice& choice) cons
         "No batch size has reached the target, so the default, {}, is as good as any.",
         choice.batch_size);
   return fmt::format(
-      "No run has reached the target yet: batch sizes are tried from the default outwards, and {} "
-      "is the nearest that has not failed{}.",
+      "No run under Zeus has reached the target yet: batch sizes are tried from the default "
+      "outwards, and {} is the nearest that has not failed{}.",
       choice.batch_size,
       choice.role == RunRole::kConcurrent ? ", also while another run explores" : "");
 }
@@ -190,9 +190,9 @@ std::string KnowledgeGradientPolicy::WhyExplored(const Knowledge& knowledge,
         "Recurrence {} checks the beliefs: batch size {}, and it may be less than that.",
         situation.recurrence, compared);
   return fmt::format(
-      "The run explores: batch size {}, and over the {:.0f} recurrences that are expected to know "
-      "better is worth {} more than the run may cost.",
-      compared, horizon, EnergyText(Joules(prospect->value)));
+      "The run explores: batch size {}, and to know better is worth {} more than the run may cost, "
+      "over the {:.0f} recurrences that are expected.",
+      compared, EnergyText(Joules(prospect->value)), horizon);
 }
 
 Explanation KnowledgeGradientPolicy::Explain(const Situation& situation) const {
@@ -200,7 +200,7 @@ Explanation KnowledgeGradientPolicy::Explain(const Situation& situation) const {
   Explanation told{.choice = Decide(situation)};
   if (!knowledge.leader) {
     told.why = WhyWithoutLeader(told.choice);
-    told.outlook = "Still learning: no run has reached the target yet.";
+    told.outlook = "Still learning: no run under Zeus has reached the target yet.";
     return told;
   }
   told.why = told.choice.role == RunRole::kExploring

@@ -142,9 +142,9 @@ TEST(KnowledgeGradientPolicyTest, BeforeAnythingHasConvergedItSaysSo) {
   const KnowledgeGradientPolicy policy(Spec());
   const Explanation told = policy.Explain({.gpu_model = "V100"});
   EXPECT_EQ(told.why,
-            "No run has reached the target yet: batch sizes are tried from the default outwards, "
-            "and 32 is the nearest that has not failed.");
-  EXPECT_EQ(told.outlook, "Still learning: no run has reached the target yet.");
+            "No run under Zeus has reached the target yet: batch sizes are tried from the default "
+            "outwards, and 32 is the nearest that has not failed.");
+  EXPECT_EQ(told.outlook, "Still learning: no run under Zeus has reached the target yet.");
   EXPECT_FALSE(told.settled);
 }
 

@@ -1,13 +1,22 @@
-// Export and deletion of a job; the latter only for those whose token may.
+// Export and deletion; the latter only for those whose token may.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, request, requestText } from "../app/api";
-import { go, linkTo } from "../app/router";
+import { go } from "../app/router";
 import { save } from "../components/download";
 import { useMayChange } from "./data";
-import type { JobOverview } from "./types";
 
-function DeleteDialog({ overview, close }: { overview: JobOverview; close: () => void }) {
-  const { spec, trials } = overview.job;
+const wordsOf = (failure: unknown) => (failure instanceof ApiError ? failure.message : String(failure));
+
+export interface ActionsProps {
+  kind: string; // "job"
+  name: string;
+  path: string; // DELETE deletes it.
+  loss: string; // The things that would be gone, as a sentence.
+  list: string; // The address of the view to go to afterwards.
+  file: { name: string; type: string; path: string }; // The export.
+}
+
+function DeleteDialog({ kind, name, path, loss, list, close }: ActionsProps & { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState("");
   const [error, setError] = useState("");
@@ -16,10 +25,10 @@ function DeleteDialog({ overview, close }: { overview: JobOverview; close: () =>
   const remove = async () => {
     setBusy(true);
     try {
-      await request(`v1/jobs/${encodeURIComponent(spec.id)}`, { method: "DELETE" });
-      go(linkTo("jobs"));
+      await request(path, { method: "DELETE" });
+      go(list);
     } catch (failure) {
-      setError(failure instanceof ApiError ? failure.message : String(failure));
+      setError(wordsOf(failure));
       setBusy(false);
     }
   };
@@ -28,23 +37,20 @@ function DeleteDialog({ overview, close }: { overview: JobOverview; close: () =>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (typed === spec.id) void remove();
+          if (typed === name) void remove();
         }}
       >
-        <h2 id="delete-title">Delete job {spec.id}?</h2>
-        <p>
-          Its {trials} runs, its events and everything that was learned are gone for good; export it first if you may
-          need them.
-          {overview.running.length > 0 &&
-            ` ${overview.running.length === 1 ? "A run is" : `${overview.running.length} runs are`} under way: what they report will be refused.`}
-        </p>
+        <h2 id="delete-title">
+          Delete {kind} {name}?
+        </h2>
+        <p>{loss}</p>
         <label>
-          Type the name of the job to confirm
+          Type the name of the {kind} to confirm
           <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
         </label>
         {error && <p role="alert">{error}</p>}
         <div class="row">
-          <button type="submit" class="danger" disabled={typed !== spec.id || busy}>
+          <button type="submit" class="danger" disabled={typed !== name || busy}>
             Delete
           </button>
           <button type="button" onClick={() => dialog.current?.close()}>
@@ -56,20 +62,17 @@ function DeleteDialog({ overview, close }: { overview: JobOverview; close: () =>
   );
 }
 
-export function JobActions({ overview }: { overview: JobOverview }) {
+export function Actions(props: ActionsProps) {
   const mayChange = useMayChange();
   const [asking, setAsking] = useState(false);
   const [error, setError] = useState("");
-  const name = overview.job.spec.id;
+  const { file } = props;
   const download = async () => {
     try {
-      const text = await requestText(`v1/jobs/${encodeURIComponent(name)}/export`, {
-        headers: { Accept: "application/x-ndjson" },
-      });
-      save(`${name}.jsonl`, "application/x-ndjson", text);
+      save(file.name, file.type, await requestText(file.path, { headers: { Accept: file.type } }));
       setError("");
     } catch (failure) {
-      setError(failure instanceof ApiError ? failure.message : String(failure));
+      setError(wordsOf(failure));
     }
   };
   return (
@@ -83,7 +86,7 @@ export function JobActions({ overview }: { overview: JobOverview }) {
         </button>
       )}
       {error && <span role="alert">{error}</span>}
-      {asking && <DeleteDialog overview={overview} close={() => setAsking(false)} />}
+      {asking && <DeleteDialog {...props} close={() => setAsking(false)} />}
     </div>
   );
 }

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "apps/zeus/command_line.h"
+
+namespace zeus::cli {
+
+// The options that every program of ours that listens has, by the same names.
+struct ServerFiles {
+  std::string tls_certificate{};  // Empty: no TLS.
+  std::string tls_key{};
+  std::string access_log{};  // Empty: none; "-": standard error.
+};
+
+// --tls-cert and --tls-key, which need each other.
+void AddTlsOptions(Verb verb, ServerFiles& files);
+// --access-log
+Option AddAccessLogOption(Verb verb, ServerFiles& files);
+
+}  // namespace zeus::cli
