@@ -1,5 +1,6 @@
-/* A time of day that a test sets for one program: LD_PRELOAD=libwall_clock.so, WALL_CLOCK_FILE=FILE. The file holds a
-   double: the seconds by which CLOCK_REALTIME is off. It may change while the program runs. Other clocks are as they are. */
+/* A time of day that a test sets for one program: LD_PRELOAD=libwall_clock.so,
+   WALL_CLOCK_FILE=FILE. The file holds a double: the seconds by which CLOCK_REALTIME is off. It may
+   change while the program runs. Other clocks are as they are. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>

@@ -160,7 +160,7 @@ class ZeusdTestCase(SimTestCase):
 
     @staticmethod
     def run_as(uid, command):
-        """What a command of another user prints."""
+        """Returns the output of a command of another user."""
         user = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
         return subprocess.run([*user, *command], capture_output=True, text=True, timeout=60, check=True,
                               stdin=subprocess.DEVNULL).stdout

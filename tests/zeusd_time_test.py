@@ -1,4 +1,4 @@
-"""What the time of day and other clocks do to zeusd: nothing. The daemon runs with a wall clock that is a year off or jumps
+"""zeusd goes on whatever the time of day and other clocks do. The daemon runs with a wall clock that is a year off or jumps
 while leases are held, and in a time namespace of its own."""
 
 import datetime

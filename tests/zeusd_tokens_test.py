@@ -160,7 +160,7 @@ class ZeusdTokensTest(TcpTestCase):
         reader = signed(self.secret, self.claims(scopes=["gpu-read"]))
         for method, target in (("POST", SET), ("POST", "/v1/restore"), ("PUT", "/v1/budget"), ("POST", "/v1/jobs")):
             self.assertEqual(self.call(reader, method, target).status, 403, target)
-        # What everybody at the Unix socket may do is not what a bearer may do.
+        # A bearer does not have the rights of everybody at the Unix socket.
         nothing = signed(self.secret, self.claims(scopes=[]))
         self.assertEqual(self.call(nothing, "GET", "/gpu/get_power").status, 403)
         self.assertEqual(self.call(nothing).status, 403)
