@@ -172,7 +172,7 @@ gpu_power_limit = {{ min_watts = 120 }}
         self.reload("[defaults]\nscopes = [\"gpu-read\"]\n[[rule]]\nname = \"budget\"\n"
                     f"match = {{ uids = [{budget}] }}\nscopes = [\"budget\"]\n")
         self.assertEqual(self.limits()[0], 180)
-        # Nobody but its owner takes it back.
+        # Others cannot take it back.
         self.assertEqual(self.ask_as(STRANGER, "DELETE", "/v1/leases/" + lease["id"])[0], 404)
         # Without renewal it ends.
         self.assertEqual(self.ask_as(budget, "PUT", "/v1/budget", caps | {"valid_seconds": 1})[0], 200)

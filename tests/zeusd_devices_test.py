@@ -139,7 +139,7 @@ class ZeusdDevicesTest(DevicesTestCase):
         self.assertGreater(self.gpu()["maintenance_left_seconds"], 0)
         wait_until(lambda: self.limits() == [200, 180], "it ends by itself and the lease is applied again")
         self.assertEqual(self.ask("POST", maintenance, {"seconds": 600}).status, 200)
-        # What is reset meanwhile is not noticed as somebody's change.
+        # A reset meanwhile is not taken for the change of another program.
         self.fault("reset")
         self.daemon.stop(signal.SIGKILL)
         self.start_daemon()
