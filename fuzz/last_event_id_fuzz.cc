@@ -64,15 +64,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view id(reinterpret_cast<const char*>(data), size);
   EventFilter filter;
   filter.subject = "uid:2";
+  filter.kinds = {EventKind::kLease, EventKind::kKnob};
   // Half of the ids begin as those of this run do.
   const std::string given = size % 2 == 0 ? std::string(id) : "run-" + std::string(id);
-  const auto response = Streams().Open(filter, given, {});
+  const auto response = Streams().Open(filter, given);
   Require(response.ok());
   auto news = response.value()->Next();
   Require(news.head.has_value());
-  std::string text = news.head->body + news.bytes;
+  const std::string text = news.head->body + news.bytes;
   Require(CheckEvents(text) <= kPublished);
   response.value()->ClientLeft();
-  Streams().Step();
+  Streams().Step([](const auto&) { return std::string(); });
   return 0;
 }
