@@ -88,6 +88,7 @@ class KnobWorker {
   Status Take(const KnobState& present, const Claims& claims, const KnobRules& rules);
   Status PutBack();
   Status Forget();
+  Status RemoveEntry();
   Result<KnobState> ReadPresent();
   Status NoticeReload(const KnobState& present);
   void NoticeForeign(const KnobState& present);
@@ -113,6 +114,7 @@ class KnobWorker {
   std::optional<Taken> taken_;
   bool repaired_ = false;
   bool found_told_ = false;  // The log has the line about what is to be repaired.
+  bool entry_left_ = false;  // Forget() could not remove the entry of the journal.
   bool lost_ = false;
   bool was_lost_ = false;  // Since it was taken.
   bool restore_pending_ = false;

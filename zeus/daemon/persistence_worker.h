@@ -46,6 +46,7 @@ class PersistenceWorker {
   Status SwitchOn(const Claims& claims);
   Status PutBack();
   Status Forget();
+  Status RemoveEntry();
   Result<Persistence> ReadMode();
   bool Reloaded();
   void WaitForAudit() const;
@@ -63,6 +64,7 @@ class PersistenceWorker {
   std::optional<TimePoint> last_reassert_{};
   bool repaired_ = false;
   bool found_told_ = false;
+  bool entry_left_ = false;  // Forget() could not remove the entry of the journal.
   bool lost_ = false;
   bool restore_pending_ = false;
   std::uint64_t foreign_changes_ = 0;
