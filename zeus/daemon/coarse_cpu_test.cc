@@ -8,11 +8,17 @@ namespace {
 using namespace zeus::literals;
 using namespace std::chrono_literals;
 
+EnergyReading ReadingOf(int joules) {
+  EnergyReading reading;
+  reading.total = Joules(joules);
+  return reading;
+}
+
 // Counts a joule for each reading, and says how often it was read.
 class CountingMeter : public EnergyMeter {
  public:
   const std::string& name() const override { return name_; }
-  Result<EnergyReading> Energy() override { return EnergyReading{.total = Joules(++readings_)}; }
+  Result<EnergyReading> Energy() override { return ReadingOf(++readings_); }
   Result<Watts> Power() override { return 7_W; }
 
   std::string name_ = "dram:0";
@@ -25,12 +31,16 @@ class CountingCpu final : public CpuPackage {
   const std::string& name() const override { return name_; }
   Result<EnergyReading> Energy() override {
     if (fails_) return Error{ErrorCode::kUnavailable, "not now"};
-    return EnergyReading{.total = Joules(++readings_)};
+    return ReadingOf(++readings_);
   }
   Result<Watts> Power() override { return 9_W; }
   const CpuIdentity& identity() const override { return identity_; }
   EnergyMeter* dram() override { return with_dram_ ? &dram_ : nullptr; }
-  Result<PowerLimit> CurrentPowerLimit() override { return PowerLimit{.requested = limit_}; }
+  Result<PowerLimit> CurrentPowerLimit() override {
+    PowerLimit limit;
+    limit.requested = limit_;
+    return limit;
+  }
   Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override {
     limit_ = limit;
     return CurrentPowerLimit();
@@ -38,7 +48,7 @@ class CountingCpu final : public CpuPackage {
 
   const bool with_dram_;
   std::string name_ = "cpu:0";
-  CpuIdentity identity_{.package = 3};
+  CpuIdentity identity_{3, "", ""};
   CountingMeter dram_{};
   Watts limit_{100};
   int readings_ = 0;
