@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "apps/zeus/listening_options.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeusd/serve_session.h"
 
@@ -9,7 +10,6 @@ namespace {
 using zeus::cli::NotEmpty;
 using zeus::cli::NumberBetween;
 using zeus::cli::OneOf;
-using zeus::cli::Option;
 using zeus::cli::WholeNumberBetween;
 
 void AddSocketOptions(Verb verb, ServeOptions& options) {
@@ -34,15 +34,7 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
                  "Also listen on this address; 127.0.0.1:4938 with --mode tcp")
       .Check(NotEmpty())
       .TypeName("ADDRESS");
-  const Option certificate =
-      verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
-          .Check(NotEmpty())
-          .TypeName("FILE");
-  const Option key = verb.AddOption("--tls-key", options.tls_key, "The private key of --tls-cert")
-                         .Needs(certificate)
-                         .Check(NotEmpty())
-                         .TypeName("FILE");
-  certificate.Needs(key);
+  zeus::cli::AddTlsOptions(verb, options.tls_certificate, options.tls_key);
   verb.AddFlag("--insecure", options.insecure,
                "Serve other machines without TLS or without tokens");
   verb.AddOption("--signing-key-path", options.signing_key,

@@ -308,13 +308,13 @@ Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
   wanted.governor = governor.get();
   if (!options.tls_certificate.empty())
     wanted.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
-  wanted.ask_usage = options.ask_usage == "yes";
+  const bool annotates = options.annotate != "none";
+  wanted.ask_usage = options.ask_usage.empty() ? annotates : options.ask_usage == "yes";
   wanted.key_header = options.key_header;
-  wanted.metering = {
-      .annotate = options.annotate == "none" ? llm::Annotate::kNone : llm::Annotate::kAll,
-      .store_text = options.store_text,
-      .spread_idle = options.spread_idle,
-      .kept_requests = static_cast<std::size_t>(options.keep)};
+  wanted.metering = {.annotate = annotates ? llm::Annotate::kAll : llm::Annotate::kNone,
+                     .store_text = options.store_text,
+                     .spread_idle = options.spread_idle,
+                     .kept_requests = static_cast<std::size_t>(options.keep)};
   if (!options.carbon.carbon.empty())
     wanted.metering.carbon = [&carbon](WallTime begin, WallTime end, Joules energy) {
       return Grams(carbon, begin, end, energy);

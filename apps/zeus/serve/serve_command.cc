@@ -2,6 +2,7 @@
 
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
+#include "apps/zeus/listening_options.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/serve/serve_session.h"
 #include "zeus/optimizer/pipeline/schedule.h"
@@ -37,15 +38,7 @@ void AddSecurityOptions(Verb verb, ServeOptions& options) {
                  "How much a name space may hold, like team:jobs=10,trials=1000,plans=5; * is for "
                  "those without one of their own; may be repeated")
       .TypeName("TEXT");
-  const Option certificate =
-      verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
-          .Check(NotEmpty())
-          .TypeName("FILE");
-  const Option key = verb.AddOption("--tls-key", options.tls_key, "The private key of --tls-cert")
-                         .Needs(certificate)
-                         .Check(NotEmpty())
-                         .TypeName("FILE");
-  certificate.Needs(key);
+  AddTlsOptions(verb, options.tls_certificate, options.tls_key);
   verb.AddFlag("--insecure", options.insecure, "Serve other machines without tokens");
   verb.AddFlag("--plain-http", options.plain_http,
                "Serve other machines without TLS: whoever is on the way can read their tokens");
@@ -86,10 +79,7 @@ void AddLimitOptions(Verb verb, ServeOptions& options) {
   verb.AddOption("--request-timeout", options.request_timeout, "Seconds that an answer may take")
       .Check(NumberBetween(0.1, 3600))
       .ShowDefault();
-  verb.AddOption("--shutdown-timeout", options.shutdown_timeout,
-                 "Seconds that requests have to finish after SIGTERM")
-      .Check(NumberBetween(0, 3600))
-      .ShowDefault();
+  AddShutdownTimeout(verb, options.shutdown_timeout, "requests");
 }
 
 void AddPlanningOptions(Verb verb, ServeOptions& options) {
@@ -119,11 +109,7 @@ void AddPlanningOptions(Verb verb, ServeOptions& options) {
 void AddServeCommand(Verb app, Action& action) {
   auto options = std::make_shared<ServeOptions>();
   const Verb verb = app.AddVerb("serve", "Serve recurring jobs and plans of pipelines over HTTP");
-  verb.AddOption("--listen", options->listen,
-                 "host:port, a port of this machine, or unix:/path; port 0 is one that is free")
-      .Check(NotEmpty())
-      .TypeName("ADDRESS")
-      .ShowDefault();
+  AddListenOption(verb, options->listen);
   verb.AddOption("--database", options->database,
                  "sqlite:///path/zeus.db or postgresql://…; a file of the user by default")
       .Check(NotEmpty())
