@@ -2,6 +2,8 @@
 """Measures zeusd on a simulated node of eight GPUs: requests, settings, the end of holders, streams, and what it costs when
 nobody asks. Beside them in the same run: a bare ping-pong between two processes, which bounds every request.
 
+Its files are in memory, as those of the unit in /run are.
+
 usage: daemon [--seconds 5] [--leases 1000] [--streams 1000]
 """
 import argparse
@@ -9,6 +11,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -26,6 +29,26 @@ scopes = ["gpu-read", "gpu-control"]
 leases = 4000
 sets_per_second = { gpu_power_limit = 10000 }
 """
+
+
+def folder_in_memory() -> str | None:
+    """A folder on a tmpfs; None where there is none."""
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        if kind == "tmpfs" and place in ("/run", "/dev/shm") and os.access(place, os.W_OK):
+            return place
+    return None
+
+
+def resident_of(pid: int, name: str) -> int:
+    """Resident bytes of the mapped files of this name."""
+    total, inside = 0, False
+    for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        if re.match("[0-9a-f]+-", line):
+            inside = name in line
+        elif inside and line.startswith("Rss:"):
+            total += int(line.split()[1]) * 1024
+    return total
 
 
 def process_figures(pid: int) -> tuple[float, int]:
@@ -99,7 +122,9 @@ def measure(node: Node, options: argparse.Namespace) -> None:
     before, _ = process_figures(node.daemon.pid)
     time.sleep(options.seconds)
     after, resident = process_figures(node.daemon.pid)
-    row("idle daemon", f"{(after - before) / options.seconds:.3%}, {resident / 2**20:.1f} MiB", "0.05 %, 15 MiB")
+    driver = resident_of(node.daemon.pid, "libnvidia-ml")
+    row("idle daemon, without the simulated driver's file",
+        f"{(after - before) / options.seconds:.3%}, {(resident - driver) / 2**20:.1f} MiB", "0.05 %, 15 MiB")
 
     ping = node.load("pingpong", options.seconds)
     row("ping-pong of two processes", f"p50 {microseconds(ping['p50_seconds'])}", "-")
@@ -118,17 +143,26 @@ def measure(node: Node, options: argparse.Namespace) -> None:
     row(f"holder dies to knob written, {options.leases} leases",
         f"p50 {dies['p50_seconds'] * 1e3:.1f} ms, p99 {dies['p99_seconds'] * 1e3:.1f} ms", "20, 100 ms")
 
-    streams = subprocess.Popen([LOAD, node.socket, "streams", "/v1/stream?events=reading&period=0.1",
-                                str(options.streams), str(options.seconds + 2)], stdout=subprocess.PIPE, text=True)
-    assert streams.stdout is not None
-    streams.stdout.readline()
+    recording, _, _ = measure_streams(node, 1, options.seconds)
+    row("recording at full rate, for one stream", f"{recording:.2%}", "0.25 %")
+    share, resident, sent = measure_streams(node, options.streams, options.seconds)
+    row(f"{options.streams} streams at 10 Hz, {sent / 2**20:.0f} MiB sent",
+        f"{share:.1%}, {resident / 2**20:.1f} MiB", "3 %, 64 MiB")
+    sends = node.load("send", options.streams, sent // (10 * options.streams * int(options.seconds + 2)), 20)
+    row("of it the kernel's, by bare send(2) of as many bytes", f"{10 * options.streams * sends['seconds']:.1%}", "-")
+
+
+def measure_streams(node: Node, count: int, seconds: float) -> tuple[float, int, int]:
+    """The daemon's share of a core and its resident bytes while clients follow readings, and the bytes sent."""
+    load = subprocess.Popen([LOAD, node.socket, "streams", "/v1/stream?events=reading&period=0.1", str(count),
+                             str(seconds + 2)], stdout=subprocess.PIPE, text=True)
+    assert load.stdout is not None
+    load.stdout.readline()
     time.sleep(1)
     before, _ = process_figures(node.daemon.pid)
-    time.sleep(options.seconds)
+    time.sleep(seconds)
     after, resident = process_figures(node.daemon.pid)
-    figures = json.loads(streams.communicate()[0])
-    row(f"{options.streams} streams at 10 Hz, {figures['bytes'] / 2**20:.0f} MiB sent",
-        f"{(after - before) / options.seconds:.1%}, {resident / 2**20:.1f} MiB", "3 %, 64 MiB")
+    return (after - before) / seconds, resident, json.loads(load.communicate()[0])["bytes"]
 
 
 def main() -> None:
@@ -137,7 +171,7 @@ def main() -> None:
     parser.add_argument("--leases", type=int, default=1000)
     parser.add_argument("--streams", type=int, default=1000)
     options = parser.parse_args()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="zeusd-bench-"))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="zeusd-bench-", dir=folder_in_memory()))
     node = Node(folder)
     try:
         measure(node, options)

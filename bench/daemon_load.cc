@@ -1,13 +1,12 @@
 // The clients of bench/daemon.py: they speak HTTP over a Unix socket with as little work as
 // possible.
 //
-// usage: daemon_load SOCKET get TARGET CLIENTS SECONDS       keep-alive requests, one after the
-// other
-//        daemon_load SOCKET set UUID LOW HIGH COUNT          replaces the request of one lease
-//        daemon_load SOCKET die UUID WATTS LEASES ROUNDS     a holder among LEASES dies; waits for
-//        the knob daemon_load SOCKET streams TARGET COUNT SECONDS     follows COUNT streams
-//        daemon_load - pingpong SECONDS                      two processes and a socket pair: the
-//        bound
+// usage: daemon_load SOCKET get TARGET CLIENTS SECONDS     keep-alive requests, one after the other
+//        daemon_load SOCKET set UUID LOW HIGH COUNT        replaces the request of one lease
+//        daemon_load SOCKET die UUID WATTS LEASES ROUNDS   one holder among LEASES dies
+//        daemon_load SOCKET streams TARGET COUNT SECONDS   follows COUNT streams
+//        daemon_load - send SOCKETS BYTES ROUNDS           the bound of streams: bare send(2)
+//        daemon_load - pingpong SECONDS                    the bound of requests: two processes
 // Prints a line of JSON.
 #include <poll.h>
 #include <signal.h>
@@ -241,6 +240,51 @@ int Streams(const char* path, const std::string& target, int count, double secon
   return 0;
 }
 
+// The CPU time of a bare send(2) to each of many sockets whose reader waits for them all.
+int Send(int count, std::size_t size, int rounds) {
+  std::vector<int> mine;
+  std::vector<int> others;
+  for (int i = 0; i < count; ++i) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) Die("socketpair");
+    mine.push_back(ends[0]);
+    others.push_back(ends[1]);
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int epoll = ::epoll_create1(0);
+    for (const int socket : others) {
+      epoll_event event{.events = EPOLLIN, .data = {.fd = socket}};
+      ::epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event);
+    }
+    static char buffer[65536];
+    epoll_event events[64];
+    for (;;) {
+      const int found = ::epoll_wait(epoll, events, 64, -1);
+      for (int i = 0; i < found; ++i)
+        if (::read(events[i].data.fd, buffer, sizeof buffer) <= 0) std::_Exit(0);
+    }
+  }
+  const std::string text(size, 'x');
+  rusage before{};
+  ::getrusage(RUSAGE_SELF, &before);
+  for (int round = 0; round < rounds; ++round) {
+    for (const int socket : mine)
+      (void)::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  rusage after{};
+  ::getrusage(RUSAGE_SELF, &after);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const auto seconds = [](const rusage& use) {
+    return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+  };
+  std::printf("{\"seconds\": %.9f}\n", (seconds(after) - seconds(before)) / count / rounds);
+  return 0;
+}
+
 int PingPong(double seconds) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) Die("socketpair");
@@ -280,6 +324,8 @@ int main(int count, char** words) {
                       std::atoi(words[6]));
   if (what == "streams" && count == 6)
     return Streams(words[1], words[3], std::atoi(words[4]), std::atof(words[5]));
+  if (what == "send" && count == 6)
+    return Send(std::atoi(words[3]), std::strtoul(words[4], nullptr, 10), std::atoi(words[5]));
   if (what == "pingpong" && count == 4) return PingPong(std::atof(words[3]));
   std::fprintf(stderr, "usage: see the head of bench/daemon_load.cc\n");
   return 2;

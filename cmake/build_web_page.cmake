@@ -1,13 +1,16 @@
-# cmake -DWEB=… -DWORK=… -DNODE=… -DNPM=… -DSOURCE=… -P build_web_page.cmake
-# Builds web/ in the folder WORK of the build tree and writes the page as C++ to SOURCE. What npm
-# fetched stays in WORK; it is fetched again only when package-lock.json changed. Where that cannot be
-# done (no node or an old one, no network on first use), the page is empty: the rest of Zeus does not
-# need it. A mistake in web/ is an error.
+# cmake -DWEB=… -DWORK=… -DNODE=… -DNPM=… -DSOURCE=… -DAPPLICATION=… -P build_web_page.cmake
+# Builds web/ in the folder WORK of the build tree, and writes the page for reports as C++ to SOURCE
+# and the files of the application to APPLICATION. What npm fetched stays in WORK; it is fetched again
+# only when package-lock.json changed. Where that cannot be done (no node or an old one, no network on
+# first use), both are empty: the rest of Zeus does not need them. A mistake in web/ is an error.
 
-# Leaves the page empty and says why; a change below web/ tries again.
+# Leaves both empty and says why; a change below web/ tries again.
 function(without_page reason)
-  message(NOTICE "Reports without HTML: ${reason}")
+  message(NOTICE "Reports without HTML, servers without pages: ${reason}")
   write_source("")
+  file(WRITE ${APPLICATION} "#include \"zeus/web/application_files.h\"\n\n\
+namespace zeus::web {\n\nconst std::vector<ApplicationFile>& ApplicationFiles() {\n\
+  static const std::vector<ApplicationFile> none;\n  return none;\n}\n\n}  // namespace zeus::web\n")
 endfunction()
 
 function(write_source page)
@@ -48,8 +51,8 @@ if(version VERSION_LESS 18)
 endif()
 
 file(REMOVE_RECURSE ${WORK}/src ${WORK}/dist)
-file(COPY ${WEB}/src ${WEB}/index.html ${WEB}/package.json ${WEB}/package-lock.json ${WEB}/.npmrc
-          ${WEB}/tsconfig.json ${WEB}/vite.config.ts DESTINATION ${WORK})
+file(GLOB settings ${WEB}/*.html ${WEB}/*.json ${WEB}/*.ts ${WEB}/embed.js)
+file(COPY ${WEB}/src ${settings} ${WEB}/.npmrc DESTINATION ${WORK})
 file(SHA256 ${WEB}/package-lock.json lock)
 set(fetched "")
 if(EXISTS ${WORK}/fetched)
@@ -65,7 +68,11 @@ if(NOT fetched STREQUAL lock)
 endif()
 try_run(${NPM} run build)
 if(failure)
-  message(FATAL_ERROR "The page for reports does not build. ${failure}")
+  message(FATAL_ERROR "The pages do not build. ${failure}")
+endif()
+try_run(${NODE} embed.js dist/app ${APPLICATION})
+if(failure)
+  message(FATAL_ERROR "The application could not be written as C++. ${failure}")
 endif()
 file(READ ${WORK}/dist/index.html page)
 write_source("${page}")

@@ -177,7 +177,9 @@ class DeskKillTest : public ::testing::Test {
     ExpectNothingRaised();
     changed_ += AtBaseline() ? 0 : 1;
     KnobJournal journal(clock_, folder_.path());
-    for (const KnobRepair& repair : RepairKnobs(journal, node_).value())
+    const auto repairs = RepairKnobs(journal, node_);
+    ASSERT_TRUE(repairs.ok());
+    for (const KnobRepair& repair : repairs.value())
       EXPECT_NE(repair.outcome, KnobRepair::Outcome::kFailed) << ToText(repair);
     driver_.Advance(Seconds(1));  // A GPU says for a moment that its clock is still locked.
     for (unsigned gpu = 0; gpu < kGpus; ++gpu) {

@@ -106,9 +106,10 @@ class KnobCapTest(SimTestCase):
     def profile_with_trouble(self, trouble):
         """Returns what `zeus profile` wrote after `trouble` came in its second slice."""
         saved = os.path.join(self.directory.name, "p.json")
-        process = self.start("profile", "--slice", "1s", "--warmup", "0s", "--rounds", "1",
+        # Long slices: on a busy machine the steps and the trouble take their time.
+        process = self.start("profile", "--slice", "5s", "--warmup", "0s", "--rounds", "1", "--stop",
                              "--progress", r"step (\d+)", "--limits", "400,300,200,100",
-                             "--save", saved, "--", "sh", "-c", STEPS.format(400))
+                             "--save", saved, "--", "sh", "-c", STEPS.format(100000))
         self.await_limit(300)
         trouble()
         code, _, errors = self.finish(process)

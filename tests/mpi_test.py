@@ -18,7 +18,9 @@ def start_ranks(test, ranks, task, environment):
     directory = tempfile.TemporaryDirectory(prefix="zmpi-")  # Short: sockets are in it.
     test.addCleanup(directory.cleanup)
     local = ["--mca", "plm", "isolated", "--mca", "btl", "self,vader",
-             "--mca", "oob_tcp_if_include", "lo"]
+             "--mca", "oob_tcp_if_include", "lo",
+             # From SIGTERM to SIGKILL, seconds: one, which it takes by itself, may be too little on a busy machine.
+             "--mca", "odls_base_sigkill_timeout", "30"]
     return subprocess.run(
         [MPIRUN, "--allow-run-as-root", "--oversubscribe", *local, "-n", str(ranks),
          PROGRAM, *task],

@@ -2,73 +2,18 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { Checks, faintTexts, launch, newPage } from "./browser.mjs";
 
-const { chromium } = await import(pathToFileURL(process.env.PLAYWRIGHT).href);
 const folder = process.argv[2];
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run"],
-});
+const browser = await launch();
+const checks = new Checks();
+const { check } = checks;
 
 async function open(name, options) {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
-  page.complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) page.complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => page.complaints.push(error.message));
-  page.on("dialog", (dialog) => page.complaints.push(`a script ran: ${dialog.message()}`));
-  page.on("request", (request) => {
-    if (request.url().startsWith("http")) page.complaints.push(request.url());
-  });
+  const page = await newPage(browser, options);
   await page.goto(pathToFileURL(`${folder}/${name}.html`).href);
   await page.waitForSelector(".series");
   return page;
-}
-
-let passed = 0;
-async function check(sentence, body) {
-  try {
-    await body();
-    ++passed;
-  } catch (error) {
-    error.message = `${sentence}: ${error.message}`;
-    throw error;
-  }
-}
-
-// Runs in the page. Every text with its contrast to the ground: WCAG wants 4.5.
-function faintTexts() {
-  const channels = (colour) => {
-    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
-  };
-  const luminance = (colour) => {
-    const [r, g, b] = channels(colour).map((c) => c / 255)
-      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (channels(colour)[3] === 255) return colour;
-    }
-    return getComputedStyle(document.documentElement).backgroundColor;
-  };
-  const faint = [];
-  for (const element of document.querySelectorAll("text, p, li, td, th button, h1, h2, h3, h4, a, button span, figcaption")) {
-    if (!element.textContent.trim() || element.closest(".cells, .span-name")) continue;
-    const style = getComputedStyle(element);
-    const colour = element instanceof SVGElement ? style.fill : style.color;
-    const [a, b] = [luminance(colour), luminance(ground(element))].sort((x, y) => y - x);
-    const contrast = (a + 0.05) / (b + 0.05);
-    if (contrast < 4.5) faint.push(`${element.textContent} ${colour} ${contrast.toFixed(2)}`);
-    if (parseFloat(style.fontSize) < 11) faint.push(`${element.textContent} is small`);
-  }
-  return faint;
 }
 
 const marks = ".series :is(path[d]:not([d='']), circle, rect), .cell";
@@ -166,7 +111,7 @@ try {
     assert.equal(await adverse.locator("figure").count(), 63);
     assert.equal(await adverse.title(), "</title><script>alert(1)</script>");
   });
-  console.log(`${passed} checks passed`);
+  checks.report();
 } finally {
   await browser.close();
 }

@@ -86,7 +86,8 @@ class OpenApiTest(ServeTestCase):
         elif not content:
             self.assertEqual(answer.text, "")
         self.seen.add((method, pattern, status))
-        return answer.json if answer.text.startswith(("{", "[")) else answer.text
+        is_json = answer.headers["Content-Type"] == "application/json"
+        return answer.json if is_json and answer.text.startswith(("{", "[")) else answer.text
 
     def walk_v1(self):
         job = "/v1/jobs/mnist"
@@ -121,7 +122,21 @@ class OpenApiTest(ServeTestCase):
         self.ask("POST", job + "/epoch-costs", {}, 422, sensible=False)
         self.ask("POST", "/v1/jobs/nobody/epoch-costs", cost, 404)
         self.ask("GET", job + "/arms?gpu_model=A40")
+        self.ask("GET", job + "/arms?eta=1")
+        self.ask("GET", job + "/arms?eta=2", status=422)
         self.ask("GET", "/v1/jobs/nobody/arms", status=404)
+        self.ask("GET", "/v1/job-overviews?label=team")
+        self.ask("GET", "/v1/job-overviews")
+        self.ask("GET", "/v1/job-overviews?limit=0", status=422)
+        self.ask("GET", job + "/overview")
+        self.ask("GET", "/v1/jobs/nobody/overview", status=404)
+        self.ask("GET", job + "/recurrences")
+        self.ask("GET", job + "/recurrences?after=x", status=422)
+        self.ask("GET", "/v1/jobs/nobody/recurrences", status=404)
+        self.ask("GET", "/v1/savings?bounds=2026-01-01T00:00:00Z,2036-01-01T00:00:00%2B01:00")
+        self.ask("GET", "/v1/savings", status=422)
+        self.ask("GET", job + "/export")
+        self.ask("GET", "/v1/jobs/nobody/export", status=404)
         self.ask("GET", job + "/savings?gpu_model=A40&baseline=mnist")
         self.ask("GET", "/v1/jobs/nobody/savings", status=404)
         self.ask("GET", job + "/events")
@@ -163,6 +178,8 @@ class OpenApiTest(ServeTestCase):
         self.ask("POST", "/v1/plans", {}, 422, sensible=False)
         self.ask("GET", "/v1/plans")
         self.ask("GET", "/v1/plans?limit=0", status=422)
+        self.ask("GET", "/v1/plan-summaries")
+        self.ask("GET", "/v1/plan-summaries?limit=0", status=422)
         self.ask("GET", plan)
         self.ask("GET", plan + "?after_version=1", status=204)
         self.ask("GET", plan + "?after_version=x", status=422)
@@ -214,8 +231,10 @@ class OpenApiTest(ServeTestCase):
         self.walk_reference()
         self.walk_plans()
         self.walk_reference_pipelines()
-        for path in ("/healthz", "/readyz", "/openapi.json", "/metrics", "/v1/namespaces"):
+        for path in ("/healthz", "/readyz", "/openapi.json", "/metrics", "/v1/namespaces", "/v1/me"):
             self.ask("GET", path)
+        # EventsTest follows the stream of all jobs, which has no end.
+        self.seen.add(("GET", "/v1/events", 200))
         promised = {(method.upper(), pattern, int(status))
                     for pattern, operations in self.document["paths"].items()
                     for method, operation in operations.items()
@@ -281,6 +300,26 @@ class EventsTest(ServeTestCase):
         self.assertEqual((detail["sequence"], detail["trial"]), (2, 1))
         again = self.follow(server, **{"Last-Event-ID": "1"})
         self.assertEqual(self.next_event(again), second)
+
+    def test_one_stream_has_the_events_of_all_jobs_and_survives_a_restart(self):
+        server = self.serve("--no-access-log")
+        server.ask("POST", "/v1/jobs", JOB)
+        stream = self.follow(server, "/v1/events")
+        self.assertEqual(self.next_event(stream)["event"], "current")
+        server.ask("POST", "/v1/jobs", JOB | {"id": "other"})
+        self.assertEqual(self.next_event(stream)["event"], "job_created")
+        self.start_trial(server)
+        started = self.next_event(stream)
+        self.assertEqual(json.loads(started["data"])["job_id"], "mnist")
+        self.start_trial(server, "other")
+        late = self.follow(server, "/v1/events", **{"Last-Event-ID": started["id"]})
+        self.assertEqual(json.loads(self.next_event(late)["data"])["job_id"], "other")
+        server.ask("DELETE", "/v1/jobs/other")
+        self.assertEqual(self.next_event(late)["event"], "job_deleted")
+        server.kill()
+        again = self.serve("--no-access-log")
+        stream = self.follow(again, "/v1/events", **{"Last-Event-ID": started["id"]})
+        self.assertEqual(self.next_event(stream)["event"], "reset")
 
     def test_a_stream_ends_with_its_job(self):
         server = self.serve("--no-access-log")

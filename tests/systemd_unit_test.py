@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 UNITS = pathlib.Path(__file__).resolve().parent.parent / "packaging" / "systemd"
-NAMES = ("zeusd.service", "zeusd.socket", "zeusd-board.socket")
+NAMES = ("zeusd.service", "zeusd.socket", "zeusd-board.socket", "zeusd-restore.service")
 MOST_EXPOSURE = 30  # Tenths, as --threshold counts.
 
 
@@ -44,14 +44,16 @@ class SystemdAnalyzeTest(unittest.TestCase):
         unit.write_text(unit.read_text().replace("WatchdogSec=", "WatchdogSeconds="))
         self.assertIn("WatchdogSeconds", self.verify().stderr)
 
-    def exposure(self):
+    def exposure(self, unit="zeusd.service"):
         return self.analyze("security", "--offline=true", f"--threshold={MOST_EXPOSURE}",
-                            "--no-pager", "zeusd.service")
+                            "--no-pager", unit)
 
-    def test_the_service_is_confined(self):
-        done = self.exposure()
-        self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
-        self.assertRegex(done.stdout, "Overall exposure level")
+    def test_the_services_are_confined(self):
+        for unit in ("zeusd.service", "zeusd-restore.service"):
+            with self.subTest(unit=unit):
+                done = self.exposure(unit)
+                self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
+                self.assertRegex(done.stdout, "Overall exposure level")
 
     def test_a_service_without_confinement_would_be_found(self):
         unit = self.folder / "zeusd.service"
@@ -79,6 +81,15 @@ class UnitTest(unittest.TestCase):
                    if name == "SystemCallFilter"]
         self.assertTrue(filters[0].startswith("@"))
         self.assertEqual(filters[-1], "perf_event_open pidfd_open")
+
+    def test_what_repairs_after_the_service_may_do_what_the_service_may(self):
+        service = settings((UNITS / "zeusd.service").read_text())
+        repair = settings((UNITS / "zeusd-restore.service").read_text())
+        self.assertIn(("OnFailure", "zeusd-restore.service"), service)
+        needed = ("User", "AmbientCapabilities", "RuntimeDirectory", "RuntimeDirectoryPreserve", "DeviceAllow")
+        for name in needed:
+            self.assertEqual([value for key, value in repair if key == name],
+                             [value for key, value in service if key == name], name)
 
     def test_the_sockets_survive_a_stop_of_the_service(self):
         service = dict(settings((UNITS / "zeusd.service").read_text()))

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import unittest
 import urllib.request
 
@@ -211,10 +210,9 @@ class EndTest(TrainTestCase):
             self.assertEqual(last["status"], "converged")
 
     def test_the_target_ends_a_program_that_would_go_on_unless_it_may_finish(self):
-        started = time.monotonic()
-        self.train(*self.options(), *self.itself(), "--eta", "0",
-                   *self.command("--seconds", "0.01", "--most", "6000"))
-        self.assertLess(time.monotonic() - started, 50)
+        done = self.train(*self.options(), *self.itself(), "--eta", "0",
+                          *self.command("--seconds", "0.01", "--most", "6000"))
+        self.assertNotIn("epoch 6000:", done.stdout)
         done = self.train(*self.options(), *self.itself(), "--eta", "0", "--let-finish",
                           *self.command("--seconds", "0.01", "--most", "60"))
         self.assertIn("epoch 60:", done.stdout)
@@ -349,7 +347,8 @@ class ServerTest(TrainTestCase):
         url, process = self.serve("127.0.0.1:0")
         self.environment["ZEUS_SERVER"] = url
         go = self.path("go")
-        script = (f'echo val_acc=0.1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
+        # An epoch that seems to have taken next to no time is reported with the next one.
+        script = (f'echo val_acc=0.1; sleep 1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
                   'echo val_acc=0.95; : {batch_size}')
         training = self.start_train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
                                     script)
@@ -373,7 +372,7 @@ class ServerTest(TrainTestCase):
         go = self.path("go")
         training = self.start_train(
             *self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
-            f'echo val_acc=0.1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
+            f'echo val_acc=0.1; sleep 1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
             'echo val_acc=0.95; : {batch_size}')
         wait_until(lambda: self.reported_epochs() == 2, "no report came")
 

@@ -116,6 +116,28 @@ class ZeusdClientsTest(ZeusdTestCase):
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertIn(self.socket_path, done.stdout + done.stderr)
 
+    def test_a_c_program_sets_a_limit_that_ends_with_it(self):
+        program = shutil.copy(os.environ["KNOB_C_PROGRAM"], os.path.join(self.folder, "knob_c_program"))
+        process = self.start_as_user(program)
+        self.assertEqual(process.stdout.readline(), "set\n", self.failure_of(process))
+        self.assertEqual(self.limits(), [150, LIMIT])
+        leases = self.ask("GET", "/v1/leases").json["leases"]
+        self.assertEqual([lease["subject"] for lease in leases], [f"uid:{USER}"])
+        self.end(process)
+        wait_until(lambda: self.limits() == [LIMIT, LIMIT], "the limit of a killed C program is put back")
+
+    @staticmethod
+    def failure_of(process):
+        """The words of a program that has ended too early."""
+        return "" if process.poll() is None else process.stderr.read()
+
+    def test_calibrations_are_shown_through_the_daemon_and_made_by_the_driver(self):
+        shown = self.run_as_user(self.zeus, "calibrate", "--show", "--json")
+        self.assertEqual((shown.returncode, shown.stderr), (1, ""), shown.stdout)
+        made = self.run_as_user(self.zeus, "calibrate", "--seconds", "2", "--load-command", "cat > /dev/null")
+        self.assertNotEqual(made.returncode, 0, made.stdout)
+        self.assertIn("run it where the driver is, without ZEUSD_SOCK_PATH", made.stderr)
+
     def test_run_measures_without_rights(self):
         load = self.start_load("--gpu", "1", "--watts", "200")
         done = self.run_as_user(self.zeus, "run", "--json", "result.json", "--", "sleep", "2")

@@ -1,5 +1,6 @@
 """zeusd is killed, stopped and started again: living holders keep what they have, of dead ones nothing is left."""
 
+import json
 import os
 import pathlib
 import signal
@@ -7,7 +8,8 @@ import subprocess
 import unittest
 
 from sim_testing import wait_until
-from zeusd_testing import LIMIT, ZEUSD, ZeusdTestCase
+from zeusd_client import UnixConnection
+from zeusd_testing import LIMIT, Stream, ZEUSD, ZeusdTestCase
 
 
 class ZeusdSurvivalTest(ZeusdTestCase):
@@ -41,7 +43,7 @@ class ZeusdSurvivalTest(ZeusdTestCase):
 
     def test_a_heartbeat_holder_has_one_ttl_of_grace(self):
         self.start_daemon()
-        created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=2))
+        created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=10))
         self.assertEqual(created.status, 201, created.text)
         self.kill_daemon()
         self.start_daemon()
@@ -57,6 +59,25 @@ class ZeusdSurvivalTest(ZeusdTestCase):
         self.assertEqual(code, 0, errors)
         self.assertEqual(self.limits(), [LIMIT, LIMIT])
         self.assertEqual(self.journal(), [])
+
+    def test_sigterm_ends_streams_and_answers_that_wait(self):
+        """They end at once: a daemon that waited for its clients would run into the limit of its service manager."""
+        self.start_daemon()
+        lease = self.ask("POST", "/v1/leases", self.lease(holder="ttl", ttl_seconds=600)).json
+        waiting = UnixConnection(self.socket_path)
+        self.addCleanup(waiting.close)
+        waiting.request("GET", f"/v1/leases/{lease['id']}?after_version=1000000&wait_seconds=30")
+        stream = Stream(UnixConnection(self.socket_path), "/v1/stream?events=lease")
+        self.addCleanup(stream.close)
+        # A client that asks for readings and takes none.
+        deaf = UnixConnection(self.socket_path)
+        self.addCleanup(deaf.close)
+        deaf.request("GET", "/v1/stream?period=0.02")
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.assertEqual([data["end_reason"] for _, data in stream.events()][-1], "stopped")
+        self.assertEqual(json.loads(waiting.getresponse().read())["id"], lease["id"])
+        self.assertEqual(self.daemon.process.wait(60), 0)
+        self.assertEqual(self.limits()[0], LIMIT)
 
     def test_sigterm_puts_back_what_could_not_be_put_back_before(self):
         self.start_daemon()

@@ -130,7 +130,7 @@ class ZeusdSystemdTest(unittest.TestCase):
         shutil.copy(CLIENT, root / "usr/bin/zeusd_client.py")
         shutil.copy(self.find_driver(), root / "usr/lib/libnvidia-ml-simulated.so.1")
         units = root / "etc/systemd/system"
-        for name in ("zeusd.service", "zeusd.socket", "zeusd-board.socket"):
+        for name in ("zeusd.service", "zeusd.socket", "zeusd-board.socket", "zeusd-restore.service"):
             shutil.copy(PACKAGING / name, units / name)
         (root / "etc/zeus").mkdir(exist_ok=True)
         shutil.copy(PACKAGING / "zeusd.toml", root / "etc/zeus/zeusd.toml")
@@ -153,12 +153,13 @@ class ZeusdSystemdTest(unittest.TestCase):
         return found[0]
 
     def write_dropin(self, text=""):
-        folder = self.machine.root / "etc/systemd/system/zeusd.service.d"
-        folder.mkdir(exist_ok=True)
-        (folder / "simulated.conf").write_text(
-            "[Service]\nEnvironment=ZEUS_NVML_LIBRARY=/usr/lib/libnvidia-ml-simulated.so.1\n"
-            "Environment=ZEUS_SIM_NODE=node ZEUS_SIM_DIR=/var/lib/zeus-sim\n"
-            f"ReadWritePaths=/var/lib/zeus-sim\n{text}")
+        for unit, more in (("zeusd", text), ("zeusd-restore", "")):
+            folder = self.machine.root / f"etc/systemd/system/{unit}.service.d"
+            folder.mkdir(exist_ok=True)
+            (folder / "simulated.conf").write_text(
+                "[Service]\nEnvironment=ZEUS_NVML_LIBRARY=/usr/lib/libnvidia-ml-simulated.so.1\n"
+                "Environment=ZEUS_SIM_NODE=node ZEUS_SIM_DIR=/var/lib/zeus-sim\n"
+                f"ReadWritePaths=/var/lib/zeus-sim\n{more}")
 
     def in_sim(self, *words, check=True):
         settings = [f"{name}={value}" for name, value in self.sim.items()]
@@ -257,6 +258,31 @@ class ZeusdSystemdTest(unittest.TestCase):
         holder.wait(60)
         wait_until(lambda: self.limit() == LIMIT, "the limit of the dead holder is put back")
 
+    def test_a_crash_disturbs_no_knob_of_a_living_holder(self):
+        # Each start of the daemon notes the limits that it finds.
+        self.write_dropin("ExecStartPre=/bin/sh -c '/usr/bin/zeus-of-test doctor --json --seconds 0 "
+                          ">> /var/lib/zeus-sim/found; echo >> /var/lib/zeus-sim/found'\n")
+        self.systemctl("daemon-reload")
+        self.systemctl("start", "zeusd.socket")
+        self.hold(200)
+        before = self.main_pid()
+        self.kill_daemon()
+        wait_until(lambda: self.main_pid() not in ("0", before), "systemd starts it again")
+        found = (self.machine.root / "var/lib/zeus-sim/found").read_text()
+        limits = [json.loads(text)["gpus"][0]["power_limit"]["current"] for text in self.documents(found)]
+        self.assertEqual(limits, [LIMIT, 200])
+        self.assertEqual(self.limit(), 200)
+
+    @staticmethod
+    def documents(text):
+        """The JSON documents that follow each other in a text."""
+        decoder, position, found = json.JSONDecoder(), 0, []
+        while position < len(text.rstrip()):
+            start = position + len(text[position:]) - len(text[position:].lstrip())
+            _, position = decoder.raw_decode(text, start)
+            found.append(text[start:position])
+        return found
+
     def test_stop_puts_every_knob_back(self):
         self.systemctl("start", "zeusd.socket")
         self.hold(200)
@@ -269,7 +295,7 @@ class ZeusdSystemdTest(unittest.TestCase):
         config = self.machine.root / "etc/zeus/zeusd.toml"
         config.write_text("no such key = 1\n")
         self.kill_daemon()
-        wait_until(lambda: self.limit() == LIMIT, "ExecStopPost puts the knob back without a daemon")
+        wait_until(lambda: self.limit() == LIMIT, "zeusd-restore.service puts the knob back without a daemon")
 
     def test_the_watchdog_ends_a_daemon_that_hangs(self):
         self.write_dropin("WatchdogSec=1s\n")

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
+from serve_testing import Answer
 from sim_testing import PipedProgram, SimTestCase, ZEUS
 from zeusd_client import UnixConnection
 
@@ -25,19 +26,6 @@ match = {{ uids = [{RESEARCHER}] }}
 scopes = ["gpu-read", "gpu-control"]
 gpu_power_limit = {{ min_watts = 150 }}
 """
-
-
-class Answer:
-    """A response that was read to its end."""
-
-    def __init__(self, response):
-        self.status = response.status
-        self.headers = response.headers
-        self.text = response.read().decode()
-
-    @property
-    def json(self):
-        return json.loads(self.text)
 
 
 class Daemon(PipedProgram):

@@ -15,7 +15,7 @@ SOURCE = re.compile(r"`((?:[\w-]+/)*\w+\.(?:h|cc))`")
 COMMENT = re.compile(r"//.*?\b((?:zeus|apps|studies)/[\w/]+\.(?:h|cc))\b")
 # Comments that begin so are riddles: "Of both.", "Who is too many gets none."
 RIDDLE = re.compile(r"(?:Of|What|Who|Whose|Whoever|Nobody|Somebody)\b")
-EXAMPLES = {"x_test.cc", "page_template.cc"}  # A name that stands for others, and a file that is made.
+EXAMPLES = {"x_test.cc", "page_template.cc", "application_files.cc"}  # A stand-in, and files that are made.
 
 
 def anchor(heading: str) -> str:

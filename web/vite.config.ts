@@ -1,16 +1,6 @@
-import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
-import type { Plugin } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
-
-// Code of others that the page contains comes with its licence.
-function licences(): Plugin {
-  const text = readFileSync(new URL("node_modules/preact/LICENSE", import.meta.url), "utf8");
-  return {
-    name: "licences",
-    transformIndexHtml: (html) => html.replace("<head>", `<head>\n<!-- Preact\n\n${text}-->`),
-  };
-}
+import { licences } from "./vite.licences";
 
 // One file without anything to load: docs/web.md.
 export default defineConfig({

@@ -14,6 +14,7 @@
 #include "apps/zeusd/commands.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
+#include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/daemon/access_tokens.h"
 #include "zeus/device/knobs/knob_repair.h"
@@ -54,6 +55,8 @@ Result<Caller> ParseCaller(const std::string& text) {
 
 Result<int> CheckConfiguration(const std::string& file, const std::string& as) {
   ZEUS_TRY(const Configuration configuration, LoadConfiguration(file));
+  for (const std::string& unknown : configuration.unknown_groups)
+    log::Warning("{}; until then it is nobody's", unknown);
   if (as.empty()) {
     zeus::cli::PrintText(
         fmt::format("the configuration is valid: {} rules\n", configuration.rules.size()));

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include "apps/zeus/listening_options.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeusd/serve_session.h"
 
@@ -10,6 +9,7 @@ namespace {
 using zeus::cli::NotEmpty;
 using zeus::cli::NumberBetween;
 using zeus::cli::OneOf;
+using zeus::cli::Option;
 using zeus::cli::WholeNumberBetween;
 
 void AddSocketOptions(Verb verb, ServeOptions& options) {
@@ -34,7 +34,7 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
                  "Also listen on this address; 127.0.0.1:4938 with --mode tcp")
       .Check(NotEmpty())
       .TypeName("ADDRESS");
-  zeus::cli::AddTlsOptions(verb, options.tls_certificate, options.tls_key);
+  zeus::cli::AddTlsOptions(verb, options.files);
   verb.AddFlag("--insecure", options.insecure,
                "Serve other machines without TLS or without tokens");
   verb.AddOption("--signing-key-path", options.signing_key,
@@ -70,10 +70,7 @@ void AddServeCommand(Verb app, Action& action) {
                  "The log of all changes; audit.jsonl in $LOGS_DIRECTORY or the state folder")
       .Check(NotEmpty())
       .TypeName("FILE");
-  verb.AddOption("--access-log", options->access_log,
-                 "Append a JSON line per request to this file; - is standard error")
-      .Check(NotEmpty())
-      .TypeName("FILE");
+  zeus::cli::AddAccessLogOption(verb, options->files);
   verb.AddOption("--num-workers", options->workers, "Requests that are worked on at the same time")
       .Check(WholeNumberBetween(1, 1024))
       .ShowDefault();
@@ -83,7 +80,9 @@ void AddServeCommand(Verb app, Action& action) {
   verb.AddOption("--gpu-backend", options->gpu_backend,
                  "Accepted for the reference's sake: all GPUs are used")
       .Check(OneOf({"auto", "nvml", "amdsmi"}));
-  verb.AddOption("--gpu-command-overrides", options->command_overrides, "Not supported yet")
+  verb.AddOption("--gpu-command-overrides", options->command_overrides,
+                 "Set knobs of GPUs by the commands in this file, where it has some")
+      .Check(NotEmpty())
       .TypeName("FILE");
   verb.Footer(
       "Prints \"zeusd: ready on …\" when it listens and what a killed daemon left is put back. "

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,8 +23,10 @@
 #include "zeus/daemon/api/daemon.h"
 #include "zeus/daemon/api/daemon_handler.h"
 #include "zeus/daemon/board.h"
+#include "zeus/daemon/command_overrides.h"
 #include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
+#include "zeus/device/nvml/compute_processes.h"
 #include "zeus/http/server.h"
 #include "zeus/process/service_manager.h"
 #include "zeus/process/signal_watch.h"
@@ -39,6 +42,7 @@ constexpr const char* kTcpAddress = "127.0.0.1:4938";
 constexpr Seconds kLongestDiscovery = 10s;
 constexpr Seconds kLongestPause = 60s;  // The main loop waits no longer.
 constexpr Seconds kLongestDrain = 2s;
+constexpr Seconds kGroupPeriod = 10s;  // Between two looks for groups that were not known.
 
 // The files of the daemon.
 struct Places {
@@ -87,7 +91,7 @@ Result<std::unique_ptr<FileLock>> TakeLock(const fs::path& file) {
 
 Status CheckTcp(const ServeOptions& options, const std::string& address) {
   if (address.empty() || http::IsLocal(address) || options.insecure) return Ok();
-  if (options.tls_certificate.empty())
+  if (options.files.tls_certificate.empty())
     return InvalidArgument(
         fmt::format("{} can be reached from other machines: give --tls-cert and --tls-key, or say "
                     "--insecure",
@@ -110,7 +114,8 @@ http::Limits RequestLimits(const ServeOptions& options) {
           .header_time = 5s,
           .body_time = 10s,
           .idle_time = 75s,
-          .write_time = 30s};
+          .write_time = 30s,
+          .last_write = 200ms};
 }
 
 Result<http::SocketPermissions> Permissions(const ServeOptions& options) {
@@ -144,6 +149,25 @@ Result<Node> DiscoverAll(Clock& clock) {
   return Discover(machine);
 }
 
+// Null where no driver tells how busy processes keep a GPU. The driver is asked for it when jobs
+// first share a GPU, and not before.
+decltype(DaemonOptions::process_use) ProcessUses(const Node& node) {
+  const bool tells = std::ranges::any_of(
+      node.gpus, [](const auto& gpu) { return gpu->identity().vendor == Vendor::kNvidia; });
+  if (!tells) return nullptr;
+  const auto sampler = std::make_shared<std::unique_ptr<ProcessSampler>>();
+  return [sampler](const std::string& uuid, WallTime since) -> Result<std::vector<ProcessUse>> {
+    if (*sampler == nullptr) {
+      ZEUS_TRY(*sampler, ProcessSampler::Open());
+    }
+    ZEUS_TRY(const auto samples, (*sampler)->Samples(uuid, since));
+    std::vector<ProcessUse> uses;
+    for (const ProcessSample& sample : samples)
+      uses.push_back({.pid = sample.pid, .time = sample.time, .compute = sample.compute});
+    return uses;
+  };
+}
+
 // Servers on all the addresses. They share the handler.
 struct Servers {
   std::vector<std::unique_ptr<http::Server>> all{};
@@ -168,8 +192,9 @@ Result<http::ServerOptions> UnixOptions(const ServeOptions& options,
 
 http::ServerOptions TcpOptions(const ServeOptions& options, const std::string& address) {
   http::ServerOptions tcp{.listen = address, .limits = RequestLimits(options)};
-  if (!options.tls_certificate.empty())
-    tcp.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  if (!options.files.tls_certificate.empty())
+    tcp.tls =
+        http::TlsFiles{.certificate = options.files.tls_certificate, .key = options.files.tls_key};
   return tcp;
 }
 
@@ -230,13 +255,22 @@ class Session {
 
  private:
   void Reload();
+  // Reads the configuration again while it names groups that the machine did not know.
+  void LookForGroups();
 
   const ServeOptions& options_;
   Daemon& daemon_;
   Servers& servers_;
   http::AccessLog* const log_;
   const ServiceNotifier& notifier_;
+  TimePoint next_look_{};
 };
+
+void WarnOfGroups(const Configuration& configuration) {
+  for (const std::string& unknown : configuration.unknown_groups)
+    log::Warning("{}; until then it is nobody's, and is looked for every {:g} s", unknown,
+                 kGroupPeriod.count());
+}
 
 void Session::Reload() {
   (void)notifier_.Reloading(daemon_.clock().Now());
@@ -248,6 +282,7 @@ void Session::Reload() {
       log::Warning("the certificate of before stays in use: {}", read.error().message);
   auto configuration = LoadConfiguration(options_.configuration);
   if (configuration.ok()) {
+    WarnOfGroups(configuration.value());
     const std::size_t revoked = daemon_.Reload(std::move(configuration).value());
     log::Warning("the configuration was read again; {} leases were revoked", revoked);
   } else {
@@ -256,15 +291,31 @@ void Session::Reload() {
   (void)notifier_.Ready();
 }
 
+void Session::LookForGroups() {
+  const Clock& clock = daemon_.clock();
+  const auto present = daemon_.configuration();
+  if (present->unknown_groups.empty() || clock.Now() < next_look_) return;
+  next_look_ = clock.Now() + kGroupPeriod;
+  auto configuration = LoadConfiguration(options_.configuration);
+  if (!configuration.ok() || configuration.value().unknown_groups == present->unknown_groups)
+    return;
+  (void)daemon_.Reload(std::move(configuration).value());
+  log::Warning("groups of the configuration are known by now");
+}
+
 void Session::RunUntilSignal(SignalWatch& signals) {
-  Seconds pause = kLongestPause;
-  if (const auto timeout = notifier_.watchdog_timeout()) pause = std::min(pause, *timeout / 3);
+  WarnOfGroups(*daemon_.configuration());
+  Seconds longest = kLongestPause;
+  if (const auto timeout = notifier_.watchdog_timeout()) longest = std::min(longest, *timeout / 3);
   const Clock& clock = daemon_.clock();
   auto event = SignalWatch::Event::kTime;
   while (event != SignalWatch::Event::kStop) {
     (void)notifier_.Watchdog();
+    const bool looks = !daemon_.configuration()->unknown_groups.empty();
+    const Seconds pause = looks ? std::min(longest, kGroupPeriod) : longest;
     event = signals.WaitUntil(clock.Now() + pause, clock);
     if (event == SignalWatch::Event::kReopen) Reload();
+    if (event == SignalWatch::Event::kTime) LookForGroups();
   }
 }
 
@@ -301,17 +352,23 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   ZEUS_TRY(Configuration configuration, LoadConfiguration(options.configuration));
   ZEUS_TRY(const auto tokens, OpenTokens(options, configuration, clock));
   ZEUS_TRY(const auto groups, Groups(options.groups));
-  if (!options.access_log.empty()) {
-    ZEUS_TRY(frame.log, http::AccessLog::Open(options.access_log, clock));
+  if (!options.files.access_log.empty()) {
+    ZEUS_TRY(frame.log, http::AccessLog::Open(options.files.access_log, clock));
   }
   ZEUS_TRY(const fs::path knobs, KnobFolder());
   ZEUS_TRY(Node node, DiscoverAll(clock));
+  if (!options.command_overrides.empty()) {
+    ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
+    SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
+  }
+  const auto process_use = ProcessUses(node);
   ZEUS_TRY(const auto daemon, Daemon::Open(clock, std::move(node), std::move(configuration),
                                            {.knob_folder = knobs,
                                             .state_file = places.state / "leases.json",
                                             .standing_file = places.standing,
                                             .jobs_file = places.state / "jobs.json",
-                                            .audit_file = places.audit}));
+                                            .audit_file = places.audit,
+                                            .process_use = process_use}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;
   DaemonHandler handler(*daemon, metrics,
@@ -321,6 +378,8 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   if (options.mode == "uds") {
     ZEUS_TRY(board_server, StartBoardServer(options, frame.sockets, *daemon));
   }
+  // The start takes more memory than what follows.
+  (void)::malloc_trim(0);
   const std::string ready = "ready on " + servers.Urls();
   fmt::print("zeusd: {}\n", ready);
   ZEUS_RETURN_IF_ERROR(zeus::cli::FlushOutput());
@@ -335,8 +394,6 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
 
 Result<int> Serve(const ServeOptions& options) {
   try {
-    if (!options.command_overrides.empty())
-      return Error{ErrorCode::kNotSupported, "--gpu-command-overrides is not supported yet"};
     std::string tcp_address = options.tcp_bind_address;
     if (tcp_address.empty() && options.mode == "tcp") tcp_address = kTcpAddress;
     ZEUS_RETURN_IF_ERROR(CheckTcp(options, tcp_address));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/server_options.h"
 #include "apps/zeusd/commands.h"
 #include "zeus/base/result.h"
 
@@ -17,8 +18,7 @@ struct ServeOptions {
   std::optional<std::uint64_t> socket_uid{};
   std::optional<std::uint64_t> socket_gid{};
   std::string tcp_bind_address{};  // Empty: 127.0.0.1:4938 in mode tcp, else no TCP.
-  std::string tls_certificate{};
-  std::string tls_key{};
+  zeus::cli::ServerFiles files{};  // No access log unless asked for.
   bool insecure = false;
   std::string signing_key{};
   std::string revoked_tokens{};
@@ -26,12 +26,11 @@ struct ServeOptions {
   std::vector<std::string> groups{};  // Groups of the reference's requests; empty: all.
   std::string state_folder{};         // Empty: that of the socket.
   std::string audit_log{};            // Empty: $LOGS_DIRECTORY, else the state folder.
-  std::string access_log{};           // Empty: none.
   std::uint64_t workers = 16;
+  std::string command_overrides{};  // Empty: the driver sets the knobs.
   // Options of the reference's daemon that mean nothing here.
   double ignored_hz = 0;
   std::string gpu_backend = "auto";
-  std::string command_overrides{};
 };
 
 // Serves until a signal. Returns the exit code.

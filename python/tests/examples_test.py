@@ -72,11 +72,14 @@ class ExamplesTest(unittest.TestCase):
 
     def test_optimize_power_limit(self):
         said = self.run_example("optimize_power_limit.py", "--eta", "1")
-        tried = self.numbers(r"(?m)^ ?(\d+) W: ", said)
-        self.assertEqual(tried, [250, 225, 200, 175, 150, 125, 100])
-        [chosen] = self.numbers(r"chosen: (\d+) W", said)
-        self.assertLess(chosen, 250)
-        self.assertRegex(said, rf"saved: {chosen:.0f} W instead of 250 W: energy -\d")
+        energies = dict(re.findall(r"(?m)^ ?(\d+) W: [\d.]+ s, ([\d.]+) J$", said))
+        self.assertEqual(list(energies), ["250", "225", "200", "175", "150", "125", "100"])
+        [chosen] = re.findall(r"chosen: (\d+) W", said)
+        # It is the fastest of those that cost about the least: on a busy machine none may be told from the first.
+        cheapest = min(energies, key=lambda limit: float(energies[limit]))
+        self.assertGreaterEqual(int(chosen), int(cheapest), said)
+        self.assertRegex(said, "saved: " if chosen == "250"
+                         else rf"saved: {chosen} W instead of 250 W: energy -\d")
 
     def test_recurring_job(self):
         said = self.run_example("recurring_job.py", "--recurrences", "6")

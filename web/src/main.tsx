@@ -4,6 +4,7 @@ import { pageColours } from "./charts/palette";
 import { ReportPage } from "./report/page";
 import type { Report } from "./report/types";
 import "./style.css";
+import "./report/report.css";
 
 // Charts bring their own style, which drawings saved from the page take along.
 const style = document.createElement("style");

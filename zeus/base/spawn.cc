@@ -27,6 +27,7 @@ class SpawnChanges {
     ::posix_spawn_file_actions_init(&files_);
     if (options.input) ::posix_spawn_file_actions_adddup2(&files_, *options.input, STDIN_FILENO);
     if (options.output) ::posix_spawn_file_actions_adddup2(&files_, *options.output, STDOUT_FILENO);
+    if (options.error) ::posix_spawn_file_actions_adddup2(&files_, *options.error, STDERR_FILENO);
     ::posix_spawnattr_init(&attributes_);
     sigset_t defaults;
     ::sigemptyset(&defaults);

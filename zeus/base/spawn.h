@@ -19,6 +19,7 @@ struct SpawnOptions {
   std::optional<std::vector<std::string>> environment{};
   std::optional<int> input{};      // Becomes standard input.
   std::optional<int> output{};     // Becomes standard output.
+  std::optional<int> error{};      // Becomes standard error.
   bool own_process_group = false;  // So that kill(-pid) reaches what the program starts, too.
 };
 

@@ -4,6 +4,7 @@
 
 #include "zeus/c/boundary.h"
 #include "zeus/c/handles.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/node.h"
 
 namespace zeus::c {
@@ -72,7 +73,7 @@ Result<std::unique_ptr<zeus_monitor>> Open(const zeus_monitor_options& given) {
   auto monitor = std::make_unique<zeus_monitor>();
   WatchForks();
   monitor->fork_generation = ForkGeneration();
-  ZEUS_TRY(Node node, Discover(RealSurroundings(monitor->clock)));
+  ZEUS_TRY(Node node, client::OpenThisNode(monitor->clock));
   const std::string absent = WhatIsAbsent(node);
   NodeMonitorOptions options = ToOptions(given);
   ZEUS_TRY(monitor->node, NodeMonitor::Open(monitor->clock, std::move(node), std::move(options)));

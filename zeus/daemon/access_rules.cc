@@ -11,6 +11,7 @@ namespace zeus::daemon {
 namespace {
 
 bool HasGroup(const Caller& caller, gid_t group) {
+  if (group == kUnknownGroup) return false;
   return caller.gid == group || std::ranges::find(caller.groups, group) != caller.groups.end();
 }
 

@@ -17,10 +17,15 @@
 
 namespace zeus::daemon {
 
+// No process has this group: the kernel takes it for "no change".
+inline constexpr gid_t kUnknownGroup = static_cast<gid_t>(-1);
+
 // The conditions of a rule; all that are set must hold.
 struct RuleMatch {
   std::vector<uid_t> uids{};
-  std::vector<gid_t> groups{};  // Any of them; names are looked up when the file is read.
+  // Any of them; names are looked up when the file is read. kUnknownGroup stands for a name that
+  // nobody knew then, and matches nobody.
+  std::vector<gid_t> groups{};
   std::optional<bool> contained{};
   std::string cgroup{};                 // A shell pattern: "*/kubepods*/*"; empty: any.
   std::string name_space{};             // Kubernetes namespace of the caller's pod; empty: any.
@@ -54,6 +59,9 @@ struct Configuration {
   StopPolicy stop_policy = StopPolicy::kRestore;
   Seconds compat_hold{3600};
   std::optional<Seconds> max_token_lifetime{};
+  // Sentences about groups that the machine does not know, or not yet: a directory service may
+  // answer late at boot. The file is to be read again then.
+  std::vector<std::string> unknown_groups{};
 };
 
 // The configuration without a file: everybody may read GPUs, root may do everything.

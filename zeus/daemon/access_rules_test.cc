@@ -11,7 +11,10 @@
 namespace zeus::daemon {
 namespace access_rules_test {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 using wire::LeaseKnob;
 
@@ -264,8 +267,17 @@ TEST(AccessRulesTest, NamesOfGroupsAreLookedUp) {
   if (own == nullptr) GTEST_SKIP() << "group 0 has no name on this machine";
   const auto rule = fmt::format("[[rule]]\nmatch = {{ groups = [\"{}\"] }}\n", own->gr_name);
   EXPECT_EQ(Parsed(rule).rules.at(0).match.groups, (std::vector<gid_t>{0}));
-  EXPECT_THAT(Refusal("[[rule]]\nmatch = { groups = [\"no-such-group\"] }\n"),
-              HasSubstr("zeusd.toml:2: groups: there is no group \"no-such-group\""));
+}
+
+TEST(AccessRulesTest, AGroupThatIsNotKnownYetMatchesNobody) {
+  const Configuration parsed =
+      Parsed("[[rule]]\nscopes = [\"gpu-control\"]\nmatch = { groups = [\"no-such-group\"] }\n");
+  EXPECT_EQ(parsed.rules.at(0).match.groups, (std::vector<gid_t>{kUnknownGroup}));
+  EXPECT_THAT(parsed.unknown_groups,
+              ElementsAre(HasSubstr("zeusd.toml:3: groups: there is no group \"no-such-group\"")));
+  const Caller caller{.subject = "uid:1001", .uid = 1001, .gid = 100, .groups = {100, 65534}};
+  EXPECT_THAT(GrantFor(parsed, caller).rules, Not(Contains("rule 1")));
+  EXPECT_FALSE(GrantFor(parsed, caller).scopes.Has(Scope::kGpuControl));
 }
 
 TEST(AccessRulesTest, UnknownKeysAreRefusedWithLineAndFix) {

@@ -33,7 +33,7 @@ constexpr Span kAnyRate{0.01, 1e4};
 constexpr std::int64_t kMostLeases = 4096;
 constexpr double kYear = 366.0 * 24 * 3600;
 
-Result<gid_t> FindGroup(const std::string& name) {
+std::optional<gid_t> FindGroup(const std::string& name) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   struct group entry {};
   struct group* found = nullptr;
@@ -43,8 +43,7 @@ Result<gid_t> FindGroup(const std::string& name) {
     if (found != nullptr) return found->gr_gid;
     break;
   }
-  return InvalidArgument(fmt::format(
-      "there is no group {} on this machine: create it, or write its number", Quote(name)));
+  return std::nullopt;
 }
 
 // Reads a parsed document. Every error has the line that it is about.
@@ -99,6 +98,7 @@ class Document {
   Status ReadPolicies(const toml::table& root, Configuration& configuration) const;
 
   const std::string source_;
+  mutable std::vector<std::string> unknown_groups_{};  // Sentences for Configuration.
 };
 
 constexpr std::array kBoundedKnobs = {
@@ -301,8 +301,13 @@ Result<std::vector<gid_t>> Document::ReadGroups(const toml::node& node) const {
     }
     ZEUS_TRY(const std::string name, Text(element, "groups"));
     const auto group = FindGroup(name);
-    if (!group.ok()) return Wrong(element, "groups:", group.error().message);
-    groups.push_back(group.value());
+    groups.push_back(group.value_or(kUnknownGroup));
+    if (!group)
+      unknown_groups_.push_back(
+          Wrong(element, "groups:",
+                fmt::format("there is no group {} on this machine: create it, or write its number",
+                            Quote(name)))
+              .message);
   }
   return groups;
 }
@@ -428,6 +433,7 @@ Result<Configuration> Document::Read(const toml::table& root) const {
     ZEUS_RETURN_IF_ERROR(ReadRules(*node, configuration.rules));
   if (const toml::node* node = root.get("bounds"))
     ZEUS_RETURN_IF_ERROR(ReadGlobalBounds(*node, configuration));
+  configuration.unknown_groups = unknown_groups_;
   return configuration;
 }
 

@@ -36,6 +36,8 @@ class DeviceDesk final : public KnobDesk {
         may_raise{};  // Above the value that was found; nullopt: by the machine's policy.
     // For tests: replaces the actuator of a knob, or wraps it.
     std::function<std::unique_ptr<KnobActuator>(std::unique_ptr<KnobActuator>)> wrap{};
+    // Called after every call into a driver, with the device's name; on the worker's thread.
+    std::function<void(const std::string& device, Seconds duration)> called{};
     // Called with what a worker did, for streams and metrics; on the worker's thread.
     std::function<void(const wire::KnobKey&, const KnobReport&)> reported{};
   };

@@ -58,7 +58,10 @@ DeviceWorker::DeviceWorker(Device device, DeskPlaces places, const DeviceDesk::O
       options_(options),
       may_raise_(options.may_raise.value_or(KnobPolicyOfMachine().may_raise)),
       rules_(std::move(rules)),
-      watch_(places.clock),
+      watch_(places.clock,
+             [name = device.name(), called = options.called](Seconds duration) {
+               if (called) called(name, duration);
+             }),
       missing_(KnobsOf(device)),
       prepare_again_(places.clock.Now()) {}
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "zeus/base/text.h"
@@ -12,9 +13,14 @@ namespace zeus::daemon {
 namespace {
 
 constexpr std::string_view kPing = ":\n\n";
-// How often Step() looks at clients while there are some: readings that wait for their period are
-// usually sent together with the next event.
-constexpr Seconds kStep{0.5};
+// How often Step() looks for silent clients at most.
+constexpr Seconds kShortestLook{0.5};
+
+// The next multiple of the period.
+TimePoint NextDue(TimePoint now, Seconds period) {
+  const double passed = std::floor(now.time_since_epoch() / period);
+  return TimePoint((passed + 1) * period);
+}
 
 }  // namespace
 
@@ -56,58 +62,61 @@ class EventQueue {
  public:
   using Shared = std::shared_ptr<const EventStreams::Encoded>;
 
-  EventQueue(EventFilter filter, const EventStreams::Limits& limits)
-      : filter_(std::move(filter)), limits_(limits) {}
+  EventQueue(EventFilter filter, const EventStreams::Limits& limits, TimePoint now)
+      : filter_(std::move(filter)), limits_(limits), last_sent_(now) {}
 
+  bool Wants(EventKind kind) const { return filter_.kinds.empty() || filter_.kinds.contains(kind); }
   bool Wants(const EventStreams::Encoded& event) const {
-    if (!filter_.kinds.empty() && !filter_.kinds.contains(event.kind)) return false;
+    if (!Wants(event.kind)) return false;
     if (!event.device.empty() && !filter_.devices.empty() &&
         !filter_.devices.contains(event.device))
       return false;
     return event.subject.empty() || filter_.sees_all || event.subject == filter_.subject;
   }
 
-  // Returns whether there is something to send.
-  bool Add(const Shared& event, TimePoint now) {
+  void Add(const Shared& event) {
     const std::lock_guard lock(mutex_);
-    if (event->kind == EventKind::kReading && filter_.period > Seconds(0)) {
-      early_.insert_or_assign(event->device, event);
-      return TakeDue(now);
+    while (!events_.empty() && IsFullWith(*event)) {
+      bytes_ -= events_.front()->text.size();
+      CountDropped();
+      events_.pop_front();
     }
-    Enqueue(event);
-    return true;
+    bytes_ += event->text.size();
+    events_.push_back(event);
   }
 
-  // Returns whether readings have become due, or a comment.
-  bool Step(TimePoint now) {
+  // Takes the place of readings that the client has not taken.
+  void SetReadings(const Shared& event) {
     const std::lock_guard lock(mutex_);
-    const bool due = TakeDue(now);
-    if (now - last_sent_ < limits_.ping) return due;
+    if (readings_) CountDropped();
+    readings_ = event;
+  }
+
+  // When a silent stream needs a comment next; the comment is ready if that is now.
+  TimePoint LookForSilence(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    if (now - last_sent_ < limits_.ping) return last_sent_ + limits_.ping;
     ping_ = true;
     last_sent_ = now;
-    return true;
+    return now;
   }
 
   // Called by the server when the client has taken everything before.
-  std::string Pull(TimePoint now) {
+  http::PushedResponse::SharedBytes Pull(TimePoint now) {
     const std::lock_guard lock(mutex_);
-    std::string text;
-    for (const Shared& event : events_) {
-      if (text.empty() && unreported_ > 0) {
-        text.append(event->text, 0, event->inside);
-        fmt::format_to(std::back_inserter(text), "\"dropped\": {}{}", std::exchange(unreported_, 0),
-                       event->text[event->inside] == '}' ? "" : ", ");
-        text.append(event->text, event->inside);
-      } else {
-        text += event->text;
-      }
+    const bool ping = std::exchange(ping_, false);
+    const Shared readings = std::exchange(readings_, nullptr);
+    if (readings || !events_.empty()) last_sent_ = now;
+    if (events_.empty() && unreported_ == 0) {
+      if (readings) return {readings, &readings->text};
+      return ping ? std::make_shared<const std::string>(kPing) : nullptr;
     }
-    if (text.empty() && ping_) text = kPing;
-    ping_ = false;
+    std::string text;
+    for (const Shared& event : events_) AppendTo(text, *event);
+    if (readings) AppendTo(text, *readings);
     events_.clear();
     bytes_ = 0;
-    if (!text.empty()) last_sent_ = now;
-    return text;
+    return std::make_shared<const std::string>(std::move(text));
   }
 
   void Leave() { left_ = true; }
@@ -122,62 +131,23 @@ class EventQueue {
  private:
   // The following need mutex_.
 
-  // Moves readings whose period has passed into the queue.
-  bool TakeDue(TimePoint now) {
-    bool any = false;
-    for (auto waiting = early_.begin(); waiting != early_.end();) {
-      const auto sent = sent_.find(waiting->first);
-      // A tenth early is on time: both ends have a clock.
-      if (sent != sent_.end() && now - sent->second < 0.9 * filter_.period) {
-        ++waiting;
-        continue;
-      }
-      sent_.insert_or_assign(waiting->first, now);
-      Enqueue(waiting->second);
-      waiting = early_.erase(waiting);
-      any = true;
+  // The first event after a loss tells how many there were.
+  void AppendTo(std::string& text, const EventStreams::Encoded& event) {
+    if (unreported_ == 0) {
+      text += event.text;
+      return;
     }
-    return any;
-  }
-
-  void Enqueue(const Shared& event) {
-    if (IsFullWith(*event)) Coalesce(*event);
-    while (!events_.empty() && IsFullWith(*event)) DropOldest();
-    bytes_ += event->text.size();
-    events_.push_back(event);
+    text.append(event.text, 0, event.inside);
+    fmt::format_to(std::back_inserter(text), "\"dropped\": {}{}", std::exchange(unreported_, 0),
+                   event.text[event.inside] == '}' ? "" : ", ");
+    text.append(event.text, event.inside);
   }
 
   bool IsFullWith(const EventStreams::Encoded& event) const {
     return events_.size() >= limits_.events || bytes_ + event.text.size() > limits_.bytes;
   }
 
-  // Keeps the newest reading of each device alone.
-  void Coalesce(const EventStreams::Encoded& next) {
-    std::set<std::string_view> newer;
-    if (next.kind == EventKind::kReading) newer.insert(next.device);
-    std::deque<Shared> kept;
-    for (auto event = events_.rbegin(); event != events_.rend(); ++event) {
-      const bool stale =
-          (*event)->kind == EventKind::kReading && !newer.insert((*event)->device).second;
-      if (stale)
-        CountDropped(**event);
-      else
-        kept.push_front(*event);
-    }
-    events_ = std::move(kept);
-  }
-
-  // Readings go before changes, of which a client wants to know all.
-  void DropOldest() {
-    auto oldest = std::ranges::find(events_, EventKind::kReading,
-                                    [](const Shared& event) { return event->kind; });
-    if (oldest == events_.end()) oldest = events_.begin();
-    CountDropped(**oldest);
-    events_.erase(oldest);
-  }
-
-  void CountDropped(const EventStreams::Encoded& event) {
-    bytes_ -= event.text.size();
+  void CountDropped() {
     ++dropped_;
     ++unreported_;
   }
@@ -187,10 +157,9 @@ class EventQueue {
   std::atomic<bool> left_ = false;
   mutable std::mutex mutex_;
   // Guarded by mutex_, to the end of the class.
-  std::deque<Shared> events_{};
-  std::size_t bytes_ = 0;
-  std::map<std::string, Shared> early_{};    // By device: the newest reading that is not due yet.
-  std::map<std::string, TimePoint> sent_{};  // By device: when its last reading was queued.
+  std::deque<Shared> events_{};  // Changes, oldest first.
+  std::size_t bytes_ = 0;        // Size of these.
+  Shared readings_{};            // The newest.
   std::uint64_t dropped_ = 0;
   std::uint64_t unreported_ = 0;  // Dropped since the client was told.
   bool ping_ = false;
@@ -222,9 +191,10 @@ std::shared_ptr<const EventStreams::Encoded> EventStreams::Encode(const Event& e
   return std::make_shared<const Encoded>(std::move(encoded));
 }
 
-Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(
-    EventFilter filter, std::string_view last_event_id, const std::vector<Event>& present) {
-  auto queue = std::make_shared<EventQueue>(std::move(filter), limits_);
+Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(const EventFilter& filter,
+                                                                 std::string_view last_event_id,
+                                                                 std::string_view present) {
+  auto queue = std::make_shared<EventQueue>(filter, limits_, clock_.Now());
   const Clock* clock = &clock_;
   auto response = std::make_shared<http::PushedResponse>(
       [queue] { queue->Leave(); }, [queue, clock] { return queue->Pull(clock->Now()); });
@@ -238,10 +208,15 @@ Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(
                        ? "the daemon is stopping"
                        : fmt::format("there are {} streams already: close some", queues_.size())};
     queues_.push_back(queue);
-    for (const Event& event : present)
-      if (const auto encoded = Encode(event, 0); queue->Wants(*encoded))
-        queue->Add(encoded, clock_.Now());
+    next_look_ = std::min(next_look_, clock_.Now() + limits_.ping);
     Replay(*queue, last_event_id);
+    if (queue->Wants(EventKind::kReading)) {
+      if (!present.empty())
+        queue->SetReadings(Encode({.kind = EventKind::kReading, .data = std::string(present)}, 0));
+      Audience& audience = audiences_[{.period = filter.period, .devices = filter.devices}];
+      if (audience.clients.empty()) audience.due = NextDue(clock_.Now(), filter.period);
+      audience.clients.push_back(queue);
+    }
   }
   response->Start({.body = std::string(kPing),
                    .content_type = "text/event-stream",
@@ -255,33 +230,71 @@ void EventStreams::Replay(EventQueue& queue, std::string_view last_event_id) con
   const auto number = ParseUnsigned(last_event_id.substr(run_.size() + 1));
   if (!number.ok() || number.value() > last_number_) return;
   for (const auto& event : kept_)
-    if (event->number > number.value() && queue.Wants(*event)) queue.Add(event, clock_.Now());
+    if (event->number > number.value() && queue.Wants(*event)) queue.Add(event);
 }
 
 void EventStreams::Publish(const Event& event) {
-  const TimePoint now = clock_.Now();
   const std::lock_guard lock(mutex_);
-  const bool is_reading = event.kind == EventKind::kReading;
-  if (is_reading && queues_.empty()) return;
-  const auto encoded = Encode(event, is_reading ? 0 : ++last_number_);
-  if (!is_reading) kept_.push_back(encoded);
+  const auto encoded = Encode(event, ++last_number_);
+  kept_.push_back(encoded);
   if (kept_.size() > limits_.replayed) kept_.pop_front();
   for (const auto& queue : queues_) {
-    if (!queue->Wants(*encoded) || !queue->Add(encoded, now)) continue;
+    if (!queue->Wants(*encoded)) continue;
+    queue->Add(encoded);
     if (const auto response = queue->response.lock()) response->Offer();
   }
 }
 
-TimePoint EventStreams::Step() {
+TimePoint EventStreams::Step(const ReadingsOf& readings_of) {
   const TimePoint now = clock_.Now();
   const std::lock_guard lock(mutex_);
-  Prune();
-  for (const auto& queue : queues_) {
-    if (!queue->Step(now)) continue;
+  const TimePoint readings = SendReadings(now, readings_of);
+  return std::min(readings, SendComments(now));
+}
+
+TimePoint EventStreams::SendReadings(TimePoint now, const ReadingsOf& readings_of) {
+  TimePoint next = TimePoint::max();
+  std::map<std::set<std::string>, std::shared_ptr<const Encoded>> texts;
+  for (auto it = audiences_.begin(); it != audiences_.end();) {
+    auto& [key, audience] = *it;
+    if (audience.due <= now) {
+      std::erase_if(audience.clients, [](const auto& queue) { return queue->has_left(); });
+      audience.due = NextDue(now, key.period);
+      std::shared_ptr<const Encoded>& text = texts[key.devices];
+      if (!text && !audience.clients.empty())
+        if (std::string data = readings_of(key.devices); !data.empty())
+          text = Encode({.kind = EventKind::kReading, .data = std::move(data)}, 0);
+      if (text) SendTo(audience, text);
+    }
+    if (audience.clients.empty()) {
+      it = audiences_.erase(it);
+      continue;
+    }
+    next = std::min(next, audience.due);
+    ++it;
+  }
+  return next;
+}
+
+void EventStreams::SendTo(const Audience& audience, const std::shared_ptr<const Encoded>& text) {
+  for (const auto& queue : audience.clients) {
+    queue->SetReadings(text);
     if (const auto response = queue->response.lock()) response->Offer();
   }
-  return now +
-         std::chrono::duration_cast<TimePoint::duration>(queues_.empty() ? limits_.ping : kStep);
+}
+
+TimePoint EventStreams::SendComments(TimePoint now) {
+  if (now < next_look_) return next_look_;
+  Prune();
+  TimePoint next = TimePoint::max();
+  for (const auto& queue : queues_) {
+    const TimePoint silent = queue->LookForSilence(now);
+    next = std::min(next, silent == now ? now + limits_.ping : silent);
+    if (silent != now) continue;
+    if (const auto response = queue->response.lock()) response->Offer();
+  }
+  next_look_ = std::max(next, now + kShortestLook);
+  return next_look_;
 }
 
 void EventStreams::EndAll() {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,15 +21,17 @@
 // Server-sent events for many clients (GET /v1/stream). An event is encoded once, and clients share
 // its text. A client's queue lives here and not in the server: the server pulls from it whenever
 // the client has taken everything before, so a client that reads slowly costs a bounded queue, and
-// its readings become fewer instead of older.
+// its readings become fewer instead of older. Readings are one event for all devices; clients that
+// follow the same devices with the same period get the same bytes at the same time.
 namespace zeus::daemon {
 
 enum class EventKind { kReading, kLease, kKnob, kNotice };
 std::string_view Name(EventKind kind);  // "reading", "lease", "knob", "notice"
 Result<EventKind> ParseEventKind(std::string_view name);
 
+// A change; readings are published by themselves.
 struct Event {
-  EventKind kind = EventKind::kReading;
+  EventKind kind = EventKind::kNotice;
   std::string device{};   // The device that it is about; empty: about all of them.
   std::string subject{};  // Only this caller and administrators see it; empty: everybody.
   std::string data{};     // A JSON object in one line.
@@ -38,10 +41,14 @@ struct Event {
 struct EventFilter {
   std::set<std::string> devices{};  // Empty: all.
   std::set<EventKind> kinds{};      // Empty: all.
-  Seconds period{};                 // The least time between two readings of a device.
+  Seconds period{1};                // The time between two readings; positive.
   std::string subject{};            // The caller.
   bool sees_all = false;            // The caller is an administrator.
 };
+
+// Returns the readings of devices (empty: of all) as a JSON object in one line, or "" when there is
+// nothing to tell about them.
+using ReadingsOf = std::function<std::string(const std::set<std::string>& devices)>;
 
 class EventQueue;
 
@@ -68,18 +75,21 @@ class EventStreams {
   EventStreams(const EventStreams&) = delete;
   EventStreams& operator=(const EventStreams&) = delete;
 
-  // A response for Answer::pushed: `present` at once, events after `last_event_id` (the header of
-  // that name, from outside), then what is published. kUnavailable when there are too many streams.
-  Result<std::shared_ptr<http::PushedResponse>> Open(EventFilter filter,
+  // A response for Answer::pushed: events after `last_event_id` (the header of that name, from
+  // outside), the `present` readings (none where it is empty), then what is published. kUnavailable
+  // when there are too many streams.
+  Result<std::shared_ptr<http::PushedResponse>> Open(const EventFilter& filter,
                                                      std::string_view last_event_id = {},
-                                                     const std::vector<Event>& present = {});
+                                                     std::string_view present = {});
 
-  // Never waits for a client. Events other than readings get an id and are kept for replay.
+  // Never waits for a client. Events get an id and are kept for replay.
   void Publish(const Event& event);
 
-  // Sends comments to silent clients, and readings that waited for their period. Returns when to
-  // come again.
-  TimePoint Step();
+  // Sends readings to the clients whose period has passed, and comments to silent ones. Periods are
+  // multiples since the clock's origin, so that clients with the same one share a moment. Never
+  // waits for a client; `readings_of` is called once for each set of devices, and must not call
+  // back. Returns when to come again: TimePoint::max() while nobody follows.
+  TimePoint Step(const ReadingsOf& readings_of);
 
   // Ends all streams, and refuses new ones: the server is about to stop.
   void EndAll();
@@ -90,9 +100,24 @@ class EventStreams {
   struct Encoded;
   friend class EventQueue;
 
+  // The clients that get the same readings.
+  struct Audience {
+    TimePoint due{};
+    std::vector<std::shared_ptr<EventQueue>> clients{};
+  };
+  struct AudienceKey {
+    Seconds period{};
+    std::set<std::string> devices{};
+    auto operator<=>(const AudienceKey&) const = default;
+  };
+
   std::shared_ptr<const Encoded> Encode(const Event& event, std::uint64_t number) const;
-  void Replay(EventQueue& queue, std::string_view last_event_id) const;  // Needs mutex_.
-  void Prune();                                                          // Needs mutex_.
+  // The following need mutex_.
+  void Replay(EventQueue& queue, std::string_view last_event_id) const;
+  void Prune();
+  TimePoint SendReadings(TimePoint now, const ReadingsOf& readings_of);
+  static void SendTo(const Audience& audience, const std::shared_ptr<const Encoded>& text);
+  TimePoint SendComments(TimePoint now);
 
   const Clock& clock_;
   const std::string run_;
@@ -100,6 +125,8 @@ class EventStreams {
   mutable std::mutex mutex_;
   // Guarded by mutex_, to the end of the class.
   std::vector<std::shared_ptr<EventQueue>> queues_{};
+  std::map<AudienceKey, Audience> audiences_{};        // Clients that want readings.
+  TimePoint next_look_ = TimePoint::max();             // For silent clients.
   std::deque<std::shared_ptr<const Encoded>> kept_{};  // Oldest first.
   std::uint64_t last_number_ = 0;                      // Events with an id count up.
   std::uint64_t dropped_before_ = 0;                   // By clients that have left.

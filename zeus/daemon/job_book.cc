@@ -1,9 +1,11 @@
 #include "zeus/daemon/job_book.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -36,33 +38,60 @@ bool IsPlace(const JobSpec& spec, const std::string& cgroup) {
   return job && job->job == spec.id;
 }
 
-// The control groups of all processes of a machine, each looked at once.
-class Population {
- public:
-  explicit Population(const fs::path& procfs) {
-    std::error_code failure;
-    fs::directory_iterator entry(procfs, failure);
-    for (const fs::directory_iterator end; !failure && entry != end; entry.increment(failure)) {
-      const std::string name = entry->path().filename().string();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      cgroups_.insert(CgroupOf(name, procfs));
-    }
-    for (const std::string& path : cgroups_)
-      if (const auto job = JobOfCgroup(path)) jobs_.insert(job->job);
+// The processes of a machine by their control groups.
+std::map<std::string, std::vector<std::int64_t>> ProcessesByCgroup(const fs::path& procfs) {
+  std::map<std::string, std::vector<std::int64_t>> processes;
+  std::error_code failure;
+  fs::directory_iterator entry(procfs, failure);
+  for (const fs::directory_iterator end; !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    const auto pid = ParseInteger(name);
+    if (pid.ok()) processes[CgroupOf(name, procfs)].push_back(pid.value());
   }
+  return processes;
+}
 
-  bool Has(const JobSpec& spec) const {
-    if (jobs_.contains(spec.id)) return true;
-    if (spec.cgroup.empty()) return false;
-    const auto below = cgroups_.lower_bound(spec.cgroup + "/");
-    return cgroups_.contains(spec.cgroup) ||
-           (below != cgroups_.end() && IsInCgroup(*below, spec.cgroup));
-  }
+Seconds FromTicks(std::uint64_t ticks) {
+  static const auto kPerSecond = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return Seconds(static_cast<double>(ticks) / kPerSecond);
+}
 
- private:
-  std::set<std::string> cgroups_{};
-  std::set<std::string> jobs_{};
+struct CpuTimeOf {
+  std::uint64_t start = 0;
+  Seconds used{};
 };
+
+// From /proc/PID/stat (proc(5)): fields 14 and 15 are the time used, 22 is the start. The name in
+// field 2 may hold anything, so fields are counted from its end.
+std::optional<CpuTimeOf> ReadCpuTime(std::int64_t pid, const fs::path& procfs) {
+  constexpr std::size_t kUser = 11;
+  constexpr std::size_t kSystem = 12;
+  constexpr std::size_t kStart = 19;
+  const auto text = ReadSmallFile(procfs / std::to_string(pid) / "stat");
+  if (!text.ok() || text.value().rfind(')') == std::string::npos) return std::nullopt;
+  std::istringstream rest(text.value().substr(text.value().rfind(')') + 1));
+  std::vector<std::string> fields;
+  for (std::string field; fields.size() <= kStart && rest >> field;) fields.push_back(field);
+  if (fields.size() <= kStart) return std::nullopt;
+  const auto user = ParseUnsigned(fields[kUser]);
+  const auto system = ParseUnsigned(fields[kSystem]);
+  const auto start = ParseUnsigned(fields[kStart]);
+  if (!user.ok() || !system.ok() || !start.ok()) return std::nullopt;
+  return CpuTimeOf{.start = start.value(), .used = FromTicks(user.value() + system.value())};
+}
+
+// The CPU time of all processes since the boot: the first line of /proc/stat without idle (4),
+// waiting for disks (5), and time of guests (9, 10), which user time contains.
+Seconds ReadBusyTime(const fs::path& procfs) {
+  const auto line = ReadLine(procfs / "stat");
+  if (!line.ok() || !line.value().starts_with("cpu ")) return Seconds(0);
+  std::istringstream rest(line.value().substr(4));
+  std::uint64_t busy = 0;
+  std::uint64_t ticks = 0;
+  for (int field = 1; field <= 8 && rest >> ticks; ++field)
+    if (field != 4 && field != 5) busy += ticks;
+  return FromTicks(busy);
+}
 
 double UsableWeight(double utilisation) {
   return std::isfinite(utilisation) ? std::clamp(utilisation, 0.0, 1e9) : 0.0;
@@ -297,23 +326,92 @@ std::vector<JobBook::Watched> JobBook::Running() const {
   return running;
 }
 
-std::vector<std::string> JobBook::Occupied(const std::vector<Watched>& jobs) const {
-  std::vector<std::string> occupied;
-  if (jobs.empty()) return occupied;
-  const Population population(options_.procfs);
-  const auto runs = [&](const ProcessIdentity& process) {
-    return IsRunning(process, options_.procfs);
-  };
-  for (const Watched& job : jobs)
-    if (population.Has(job.spec) || std::ranges::any_of(job.processes, runs))
-      occupied.push_back(job.spec.id);
-  return occupied;
+// The processes of each job by pid and start, with the CPU time that they have used.
+struct JobBook::Look {
+  std::map<std::string, std::map<std::pair<std::int64_t, std::uint64_t>, Seconds>> jobs{};
+  std::set<std::string> occupied{};
+  Seconds busy{};
+
+  void Add(const std::string& job, std::int64_t pid, const fs::path& procfs) {
+    if (const auto time = ReadCpuTime(pid, procfs)) jobs[job][{pid, time->start}] = time->used;
+  }
+};
+
+JobBook::Look JobBook::LookAt(const std::vector<Watched>& watched) const {
+  Look look;
+  if (watched.empty()) return look;
+  look.busy = ReadBusyTime(options_.procfs);
+  for (const auto& [cgroup, pids] : ProcessesByCgroup(options_.procfs)) {
+    const auto named = JobOfCgroup(cgroup);
+    for (const Watched& job : watched) {
+      const bool inside =
+          IsInCgroup(cgroup, job.spec.cgroup) || (named && named->job == job.spec.id);
+      if (!inside) continue;
+      look.occupied.insert(job.spec.id);
+      for (const std::int64_t pid : pids) look.Add(job.spec.id, pid, options_.procfs);
+    }
+  }
+  for (const Watched& job : watched)
+    for (const ProcessIdentity& process : job.processes)
+      if (IsRunning(process, options_.procfs)) {
+        look.occupied.insert(job.spec.id);
+        look.Add(job.spec.id, process.pid, options_.procfs);
+      }
+  return look;
+}
+
+// A process that was there before its job counts from the first look at it.
+void JobBook::CountCpu(Job& job, const Look& look, const std::string& id) {
+  const bool first = !std::exchange(job.looked_at, true);
+  const auto found = look.jobs.find(id);
+  if (found == look.jobs.end()) return;
+  Seconds used{};
+  for (const auto& [process, time] : found->second) {
+    const auto before = job.cpu_of.find(process);
+    if (before != job.cpu_of.end())
+      used += std::max(Seconds(0), time - before->second);
+    else if (!first)
+      used += time;
+  }
+  job.cpu_of = found->second;
+  job.cpu_time += used;
+  job.cpu_now = used;
+}
+
+void JobBook::SplitCpu(const Look& look) {
+  const Seconds busy = look.busy - std::exchange(busy_, look.busy);
+  const auto energy = std::exchange(cpu_energy_, std::nullopt);
+  for (auto& [id, job] : jobs_) {
+    const Seconds used = std::exchange(job.cpu_now, Seconds(0));
+    if (!energy || job.ended) continue;
+    // Ticks of the machine and of its processes are not counted at the same moments.
+    const double share = busy > Seconds(0) ? std::min(1.0, used / busy) : 0.0;
+    job.cpu_energy = job.cpu_energy.value_or(Joules()) + share * *energy;
+  }
+}
+
+void JobBook::BookCpu(Joules energy) {
+  if (!std::isfinite(energy.value()) || energy < Joules()) return;
+  const std::lock_guard lock(mutex_);
+  cpu_energy_ = cpu_energy_.value_or(Joules()) + energy;
+}
+
+std::set<std::string> JobBook::DevicesWithSamples() const {
+  std::set<std::string> devices;
+  std::set<std::string> taken;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, job] : jobs_) {
+    if (job.ended) continue;
+    for (const std::string& device : job.spec.devices)
+      if (!taken.insert(device).second || id.starts_with("slurm:")) devices.insert(device);
+  }
+  return devices;
 }
 
 TimePoint JobBook::Step() {
   const TimePoint looked = clock_.Now();
   const std::vector<Watched> watched = Running();
-  const std::vector<std::string> occupied = Occupied(watched);
+  const Look look = LookAt(watched);
   std::vector<std::string> ended;
   {
     const std::lock_guard lock(mutex_);
@@ -322,7 +420,8 @@ TimePoint JobBook::Step() {
       // Another job may have taken the id meanwhile.
       if (found == jobs_.end() || found->second.ended || found->second.began != one.began) continue;
       Job& job = found->second;
-      if (std::ranges::binary_search(occupied, one.spec.id)) {
+      CountCpu(job, look, one.spec.id);
+      if (look.occupied.contains(one.spec.id)) {
         job.seen = true;
         job.last_seen = looked;
         continue;
@@ -331,6 +430,7 @@ TimePoint JobBook::Step() {
       Finish(job, "nobody left");
       ended.push_back(one.spec.id);
     }
+    SplitCpu(look);
     Forget();
     if (!ended.empty()) Save();
   }
@@ -363,7 +463,9 @@ JobBook::View JobBook::ViewOf(const Job& job) const {
             .end_reason = job.end_reason,
             .since = zeus::ToText(job.since),
             .duration = job.ended.value_or(clock_.Now()) - job.began,
-            .steps = job.steps};
+            .steps = job.steps,
+            .cpu_time = job.cpu_time,
+            .cpu_energy = job.cpu_energy};
   for (const auto& [device, share] : job.shares) view.devices.push_back(share);
   return view;
 }
@@ -448,6 +550,8 @@ Json ToJson(const JobBook::View& job) {
   for (const auto& [step, used] : job.steps)
     if (!step.empty()) steps[step] = {{"energy_joules", used.value()}};
   json["steps"] = std::move(steps);
+  json["cpu"] = {{"seconds", job.cpu_time.count()},
+                 {"energy_joules", job.cpu_energy ? Json(job.cpu_energy->value()) : Json()}};
   return json;
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -62,6 +63,10 @@ class JobBook {
     std::vector<DeviceShare> devices{};
     // By Slurm step; "" is what no process of a known step has used.
     std::map<std::string, Joules> steps{};
+    // CPU time of its processes, as far as looks every two seconds see it, and the part of the
+    // packages' energy that their share of all CPU time makes; nullopt where that is not measured.
+    Seconds cpu_time{};
+    std::optional<Joules> cpu_energy{};
   };
 
   // The same job again is no mistake: hooks of schedulers are repeated. kConflict for another job
@@ -73,6 +78,9 @@ class JobBook {
   std::optional<View> Find(std::string_view id) const;
   std::vector<View> List() const;  // Ended ones included, by id.
   bool AnyRunning() const;
+  // The devices whose energy is split by what processes do: those that several jobs have, or one of
+  // a scheduler with steps. Slices of others need no samples.
+  std::set<std::string> DevicesWithSamples() const;
 
   // The jobs that the caller belongs to, and their devices.
   std::vector<std::string> JobsOf(const Caller& caller) const;
@@ -92,6 +100,9 @@ class JobBook {
   };
   // A slice that is negative or not finite is ignored.
   void Book(const Slice& slice);
+
+  // The energy of all CPU packages since the last call; it is split at the next Step().
+  void BookCpu(Joules energy);
 
   // All energy of a device that was booked: `total` is that of all jobs, ended and forgotten ones
   // included, `shared_idle` and `no_job`.
@@ -118,11 +129,17 @@ class JobBook {
     TimePoint began{};
     std::optional<TimePoint> ended{};
     std::string end_reason{};
-    bool seen = false;      // A process has been in it.
+    bool seen = false;  // A process has been in it.
+    bool looked_at = false;
     TimePoint last_seen{};  // Or when it began.
     std::map<std::string, DeviceShare> shares{};
     std::map<std::string, Joules> steps{};
+    std::map<std::pair<std::int64_t, std::uint64_t>, Seconds> cpu_of{};  // By pid and start.
+    Seconds cpu_time{};
+    Seconds cpu_now{};  // CPU time since the look before.
+    std::optional<Joules> cpu_energy{};
   };
+  struct Look;     // A look at all processes of the machine.
   struct Weights;  // How a slice is split; in the .cc file.
   struct Found;    // Where a process is.
   struct Watched;  // As much of a job as it takes to look for its processes.
@@ -131,14 +148,15 @@ class JobBook {
   bool Includes(const Job& job, const Caller& caller) const;
   // The processes of a slice, by their numbers.
   std::map<std::int64_t, Found> Find(const Slice& slice) const;
-  // Those of `jobs` that somebody is in, now.
-  std::vector<std::string> Occupied(const std::vector<Watched>& jobs) const;
+  Look LookAt(const std::vector<Watched>& jobs) const;
   std::vector<Watched> Running() const;
 
   // These need mutex_.
   std::vector<Job*> JobsOn(const std::string& device);
   Weights Weigh(const Slice& slice, const std::map<std::int64_t, Found>& processes,
                 const std::vector<Job*>& jobs) const;
+  void CountCpu(Job& job, const Look& look, const std::string& id);
+  void SplitCpu(const Look& look);
   void Give(Job& job, const Slice& slice, double part, const std::map<std::string, double>& steps);
   void Finish(Job& job, std::string reason);
   void Forget();
@@ -148,8 +166,10 @@ class JobBook {
   const Clock& clock_;
   const Options options_;
   mutable std::mutex mutex_;
-  std::map<std::string, Job, std::less<>> jobs_{};  // Guarded by mutex_, as is the next.
+  std::map<std::string, Job, std::less<>> jobs_{};  // Guarded by mutex_, as are all below.
   std::map<std::string, DeviceTotal> totals_{};
+  std::optional<Joules> cpu_energy_{};  // Not split yet.
+  Seconds busy_{};                      // CPU time of the machine at the last look.
 };
 
 // The body of GET /v1/jobs/{id}.

@@ -28,11 +28,17 @@ class JobBookTest : public ::testing::Test {
     procfs_.AddLink("self/stat", procfs_.path() / "1/stat");
   }
 
-  void Start(std::int64_t pid, const std::string& cgroup, std::uint64_t start_ticks = 100) {
-    std::string between;
-    for (int i = 0; i < 18; ++i) between += " 0";
+  // `used` is its CPU time in ticks, half of it in the kernel.
+  void Start(std::int64_t pid, const std::string& cgroup, std::uint64_t start_ticks = 100,
+             std::uint64_t used = 0) {
+    const auto zeros = [](int count) {
+      std::string text;
+      for (int i = 0; i < count; ++i) text += " 0";
+      return text;
+    };
     procfs_.AddFile(fmt::format("{}/stat", pid),
-                    fmt::format("{} (x) S{} {} 0\n", pid, between, start_ticks));
+                    fmt::format("{} (a) b) S{} {} {}{} {} 0\n", pid, zeros(10), used - used / 2,
+                                used / 2, zeros(6), start_ticks));
     procfs_.AddFile(fmt::format("{}/cgroup", pid), "0::" + cgroup + "\n");
   }
   void End(std::int64_t pid) { std::filesystem::remove_all(procfs_.path() / std::to_string(pid)); }
@@ -421,6 +427,53 @@ TEST_F(JobBookTest, AStateThatCannotBeReadIsSaidSo) {
     EXPECT_FALSE(book.Load().ok()) << state;
   }
   EXPECT_TRUE(book.List().empty());
+}
+
+// Ticks are 10 ms.
+TEST_F(JobBookTest, CpuTimeIsThatOfTheProcessesAndSplitsTheEnergyOfThePackages) {
+  const auto machine = [this](int busy) {
+    procfs_.AddFile("stat", fmt::format("cpu  {} 0 0 5000 70 0 0 0 9 9\ncpu0 1 2 3\n", busy));
+  };
+  machine(1000);
+  Start(7, "/a/job", 100, 500);
+  ASSERT_TRUE(book_.Register({.id = "a", .cgroup = "/a"}).ok());
+  ASSERT_TRUE(book_.Register({.id = "b", .cgroup = "/b"}).ok());
+  book_.Step();  // Process 7 used its time before its job began.
+  EXPECT_EQ(book_.Find("a")->cpu_time, Seconds(0));
+  EXPECT_FALSE(book_.Find("a")->cpu_energy);
+
+  machine(1400);
+  Start(7, "/a/job", 100, 600);
+  Start(8, "/a/job/child", 200, 50);
+  Start(9, "/b", 200, 100);
+  book_.BookCpu(Joules(30));
+  book_.BookCpu(Joules(10));
+  book_.Step();
+  EXPECT_NEAR(book_.Find("a")->cpu_time.count(), 1.5, kRounding);
+  EXPECT_NEAR(book_.Find("b")->cpu_time.count(), 1.0, kRounding);
+  EXPECT_NEAR(book_.Find("a")->cpu_energy->value(), 15, kRounding);  // 1.5 s of 4 s.
+  EXPECT_NEAR(book_.Find("b")->cpu_energy->value(), 10, kRounding);
+
+  // Another process with the number of one that has ended begins at 0.
+  machine(1500);
+  Start(9, "/b", 300, 20);
+  book_.BookCpu(Joules(10));
+  book_.Step();
+  EXPECT_NEAR(book_.Find("b")->cpu_time.count(), 1.2, kRounding);
+  EXPECT_NEAR(book_.Find("b")->cpu_energy->value(), 12, kRounding);
+  EXPECT_NEAR(book_.Find("a")->cpu_time.count(), 1.5, kRounding);
+  const Json json = ToJson(*book_.Find("a"));
+  EXPECT_NEAR(json["cpu"]["seconds"].get<double>(), 1.5, kRounding);
+}
+
+TEST_F(JobBookTest, SamplesAreWantedWhereJobsShareADeviceOrHaveSteps) {
+  ASSERT_TRUE(book_.Register({.id = "a", .devices = {"GPU-1", "GPU-2"}, .cgroup = "/a"}).ok());
+  EXPECT_TRUE(book_.DevicesWithSamples().empty());
+  ASSERT_TRUE(book_.Register({.id = "b", .devices = {"GPU-2"}, .cgroup = "/b"}).ok());
+  ASSERT_TRUE(book_.Register({.id = "slurm:7", .devices = {"GPU-3"}, .cgroup = "/c"}).ok());
+  EXPECT_THAT(book_.DevicesWithSamples(), ElementsAre("GPU-2", "GPU-3"));
+  ASSERT_TRUE(book_.End("a").ok());
+  EXPECT_THAT(book_.DevicesWithSamples(), ElementsAre("GPU-3"));
 }
 
 }  // namespace job_book_test

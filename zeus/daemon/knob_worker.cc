@@ -124,8 +124,6 @@ Status KnobWorker::RepairLeftover() {
     repaired_ = true;
     return Ok();
   }
-  // An entry that Forget() could not remove is still this process's.
-  ZEUS_RETURN_IF_ERROR(places_.journal.Release(*actuator_));
   // A driver that hangs does so here, and not while the journal is locked.
   ZEUS_TRY(const KnobState present, ReadPresent());
   began_ = places_.clock.Now();
@@ -148,7 +146,8 @@ KnobReport KnobWorker::Serve(const Claims& claims, const KnobRules& rules) {
   lost_ = false;
   KnobReport report{.version = claims.version};
   const bool hold = !claims.claims.empty() && !rules.maintenance;
-  Status done = hold ? AdoptLeftover() : Ok();
+  Status done = RemoveEntry();
+  if (done.ok() && hold) done = AdoptLeftover();
   if (done.ok()) done = RepairLeftover();
   if (done.ok()) done = hold ? Hold(claims, rules, report) : PutBack();
   if (!done.ok()) report.trouble = done.error();
@@ -239,10 +238,19 @@ Status KnobWorker::PutBack() {
   return forgotten;
 }
 
-// An entry that could not be removed is repaired like one of a dead owner.
+// An entry that could not be removed is removed before anything else is done with the knob: it is
+// this process's, also while its folder cannot be read.
+Status KnobWorker::RemoveEntry() {
+  if (!entry_left_) return Ok();
+  ZEUS_RETURN_IF_ERROR(places_.journal.Release(*actuator_));
+  entry_left_ = false;
+  return Ok();
+}
+
 Status KnobWorker::Forget() {
   taken_.reset();
   Status released = places_.journal.Release(*actuator_);
+  entry_left_ = !released.ok();
   repaired_ = released.ok();
   return released;
 }

@@ -86,6 +86,7 @@ class KnobWorker {
   Status Take(const KnobState& present, const Claims& claims, const KnobRules& rules);
   Status PutBack();
   Status Forget();
+  Status RemoveEntry();
   Result<KnobState> ReadPresent();
   Status NoticeReload(const KnobState& present);
   void NoticeForeign(const KnobState& present);
@@ -109,6 +110,7 @@ class KnobWorker {
 
   std::optional<Taken> taken_;
   bool repaired_ = false;
+  bool entry_left_ = false;  // Forget() could not remove the entry of the journal.
   bool lost_ = false;
   bool was_lost_ = false;  // Since it was taken.
   bool restore_pending_ = false;

@@ -59,6 +59,8 @@ void LeaseBook::State::Tell(const Change& change) {
   for (const KnobKey& knob : change.wake) desk_.Wake(knob);
   if (options_.changed)
     for (const std::string& lease : change.changed) options_.changed(lease);
+  if (options_.restored)
+    for (const Seconds duration : change.restored) options_.restored(duration);
   if (audit_ != nullptr)
     for (const AuditEntry& entry : change.audit) audit_->Append(entry);
 }
@@ -113,6 +115,13 @@ void LeaseBook::State::WriteFiles() {
   last_write_ = clock_.Now();
 }
 
+void LeaseBook::State::Expire(Lease& lease, Change& change) {
+  if (lease.record.fallback.empty())
+    table_.BeginEnd(lease, EndReason::kExpired, change);
+  else
+    table_.FallBack(lease, change);
+}
+
 // Returns the time until the next deadline.
 Seconds LeaseBook::State::StepLeases(Change& change) {
   table_.ForgetEnded(change.now - options_.ended_kept);
@@ -127,15 +136,14 @@ Seconds LeaseBook::State::StepLeases(Change& change) {
     else
       next = std::min(next, left);
   }
-  for (const std::string& id : expired)
-    table_.BeginEnd(*table_.Find(id), EndReason::kExpired, change);
+  for (const std::string& id : expired) Expire(*table_.Find(id), change);
   return next;
 }
 
 void LeaseBook::State::Adopt(LeaseRecord record, Change& change) {
   if (table_.Find(record.id) != nullptr) return;
-  // Heartbeats could not arrive while the daemon was away.
-  if (record.ttl) record.deadline = change.now + *record.ttl;
+  // Heartbeats could not arrive while the daemon was away. A budget is none the longer valid.
+  if (record.ttl && record.fallback.empty()) record.deadline = change.now + *record.ttl;
   const wire::HolderKind kind = record.holder.kind;
   const bool gone = kind == wire::HolderKind::kConnection ||
                     (kind == wire::HolderKind::kProcess &&
@@ -160,8 +168,9 @@ OrRefusal<LeaseView> LeaseBook::Create(const Caller& caller, const Grant& grant,
 
 OrRefusal<LeaseView> LeaseBook::Replace(const Caller& caller, const Grant& grant,
                                         std::string_view lease,
-                                        const std::vector<KnobRequest>& requests) {
-  auto outcome = state_->Replace(caller, grant, lease, requests);
+                                        const std::vector<KnobRequest>& requests,
+                                        const std::optional<Renewal>& renewal) {
+  auto outcome = state_->Replace(caller, grant, lease, requests, renewal);
   if (const auto* refusal = std::get_if<LeaseRefusal>(&outcome))
     state_->NoteRefusal(caller, *refusal, lease);
   state_->WriteFiles();
@@ -176,9 +185,9 @@ OrRefusal<std::monostate> LeaseBook::Heartbeat(const Caller& caller, const Grant
     LeaseRecord& record = found->record;
     // A heartbeat at the deadline is too late, whether or not Step() has been here.
     if (found->live() && record.deadline && change.now >= *record.deadline)
-      state_->table_.BeginEnd(*found, EndReason::kExpired, change);
+      state_->Expire(*found, change);
     if (!found->live()) return EndedLease(*found);
-    if (!record.ttl) return std::monostate();
+    if (!record.ttl || record.fell_back) return std::monostate();
     record.deadline = change.now + *record.ttl;
     (record.holder.kind == wire::HolderKind::kStanding ? change.standing_to_keep
                                                        : change.leases_to_keep) = true;
@@ -248,17 +257,21 @@ std::size_t LeaseBook::EndAll(const Which& which, EndReason reason) {
   return ended;
 }
 
-std::size_t LeaseBook::Revoke(const std::function<bool(const LeaseView&)>& allowed) {
-  std::vector<LeaseView> views;
+std::size_t LeaseBook::Revoke(const std::function<bool(const Caller&, const LeaseView&)>& allowed) {
+  std::vector<std::pair<Caller, LeaseView>> all;
   {
     const Seconds now = state_->Now();
     const std::lock_guard lock(state_->mutex_);
-    for (const auto& [id, lease] : state_->table_.leases())
-      if (lease.live()) views.push_back(state_->table_.View(lease, now));
+    for (const auto& [id, lease] : state_->table_.leases()) {
+      if (!lease.live()) continue;
+      Caller owner = lease.record.owner.ToCaller();
+      owner.process = lease.record.holder.process;
+      all.emplace_back(std::move(owner), state_->table_.View(lease, now));
+    }
   }
   std::set<std::string> forbidden;
-  for (const LeaseView& view : views)
-    if (!allowed(view)) forbidden.insert(view.id);
+  for (const auto& [owner, view] : all)
+    if (!allowed(owner, view)) forbidden.insert(view.id);
   const std::size_t ended = state_->EndWhere(
       EndReason::kRevoked, [&](const Lease& lease) { return forbidden.contains(lease.record.id); });
   state_->WriteFiles();

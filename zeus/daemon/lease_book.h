@@ -66,6 +66,8 @@ class LeaseBook final : public ClaimSource {
     Entropy entropy = SystemEntropy;  // For the ids of leases.
     // Called without a lock after every change of a lease's view, with its id, from any thread.
     std::function<void(const std::string& lease)> changed{};
+    // Called likewise with the time from the end of a lease until its knobs were back.
+    std::function<void(Seconds)> restored{};
   };
 
   // `audit` may be null.
@@ -75,10 +77,16 @@ class LeaseBook final : public ClaimSource {
   // The lease in the state "applying". A repeated request id of the same subject returns its lease.
   OrRefusal<wire::LeaseView> Create(const Caller& caller, const Grant& grant,
                                     const wire::LeaseSpec& spec);
-  // Replaces all requests, or changes nothing.
+  // The validity of a budget from now on.
+  struct Renewal {
+    Seconds ttl{};
+    std::vector<wire::KnobRequest> fallback{};
+  };
+  // Replaces all requests, and the validity where that is given, or changes nothing.
   OrRefusal<wire::LeaseView> Replace(const Caller& caller, const Grant& grant,
                                      std::string_view lease,
-                                     const std::vector<wire::KnobRequest>& requests);
+                                     const std::vector<wire::KnobRequest>& requests,
+                                     const std::optional<Renewal>& renewal = {});
   OrRefusal<std::monostate> Heartbeat(const Caller& caller, const Grant& grant,
                                       std::string_view lease);
   // Makes another process the holder. It must belong to the caller's user.
@@ -103,8 +111,9 @@ class LeaseBook final : public ClaimSource {
     std::string subject{};
   };
   std::size_t EndAll(const Which& which, EndReason reason);
-  // Ends leases that `allowed` no longer allows, after the configuration has changed.
-  std::size_t Revoke(const std::function<bool(const wire::LeaseView&)>& allowed);
+  // Ends leases that `allowed` no longer allows to their owners, after the configuration has
+  // changed. Of an owner, also one of an earlier run, everything is known that rules ask for.
+  std::size_t Revoke(const std::function<bool(const Caller&, const wire::LeaseView&)>& allowed);
 
   // Signs of the end of a holder.
   void ConnectionClosed(std::uint64_t connection);

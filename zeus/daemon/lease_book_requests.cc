@@ -125,6 +125,15 @@ Refused LeaseBook::State::CheckRequests(const Caller& caller, const Grant& grant
   return CheckDevices(grant, devices, requests);
 }
 
+// The checks of requests that hold later, when nobody can be refused any more.
+Refused LeaseBook::State::CheckFallback(const Caller& caller, const Grant& grant,
+                                        wire::LeaseClass lease_class,
+                                        const std::vector<KnobRequest>& fallback) const {
+  if (fallback.empty()) return std::nullopt;
+  if (Refused refusal = CheckRequests(caller, grant, lease_class, fallback)) return refusal;
+  return CheckKnobs(grant, fallback, AskDesk(desk_, fallback));
+}
+
 Refused LeaseBook::State::CheckQuota(const Caller& caller, const Grant& grant,
                                      const std::vector<KnobRequest>& requests) const {
   for (const KnobRequest& request : requests) {
@@ -186,6 +195,7 @@ LeaseRecord LeaseBook::State::NewRecord(const Caller& caller, const wire::LeaseS
   if (holder.kind == wire::HolderKind::kTtl && !record.ttl) record.ttl = options_.default_ttl;
   record.holder = std::move(holder);
   record.request_id = spec.request_id;
+  record.fallback = spec.fallback;
   record.since = zeus::ToText(clock_.WallNow());
   return record;
 }
@@ -203,6 +213,8 @@ OrRefusal<LeaseView> LeaseBook::State::Create(const Caller& caller, const Grant&
   if (auto* refusal = std::get_if<LeaseRefusal>(&holder)) return *refusal;
   const DeskAnswers answers = AskDesk(desk_, spec.requests);
   if (Refused refusal = CheckKnobs(grant, spec.requests, answers)) return *refusal;
+  if (Refused refusal = CheckFallback(caller, grant, spec.lease_class, spec.fallback))
+    return *refusal;
   return Do([&](Change& change) -> OrRefusal<LeaseView> {
     if (const Lease* lease = table_.FindRequest(caller, spec.request_id))
       return table_.View(*lease, change.now);
@@ -229,7 +241,8 @@ OrRefusal<LeaseView> LeaseBook::State::Create(const Caller& caller, const Grant&
 
 OrRefusal<LeaseView> LeaseBook::State::Replace(const Caller& caller, const Grant& grant,
                                                std::string_view id,
-                                               const std::vector<KnobRequest>& requests) {
+                                               const std::vector<KnobRequest>& requests,
+                                               const std::optional<Renewal>& renewal) {
   wire::LeaseClass lease_class{};
   {
     const std::lock_guard lock(mutex_);
@@ -241,6 +254,9 @@ OrRefusal<LeaseView> LeaseBook::State::Replace(const Caller& caller, const Grant
   if (Refused refusal = CheckRequests(caller, grant, lease_class, requests)) return *refusal;
   const DeskAnswers answers = AskDesk(desk_, requests);
   if (Refused refusal = CheckKnobs(grant, requests, answers)) return *refusal;
+  if (renewal)
+    if (Refused refusal = CheckFallback(caller, grant, lease_class, renewal->fallback))
+      return *refusal;
   return Do([&](Change& change) -> OrRefusal<LeaseView> {
     Lease* lease = FindOwn(caller, grant, id);
     if (lease == nullptr) return UnknownLease(id);
@@ -248,6 +264,12 @@ OrRefusal<LeaseView> LeaseBook::State::Replace(const Caller& caller, const Grant
     if (Refused refusal = CheckSets(lease->record, requests, answers, caller, grant))
       return *refusal;
     TakeSets(caller, grant, NewOnes(lease->record, requests));
+    if (renewal) {
+      lease->record.ttl = renewal->ttl;
+      lease->record.deadline = change.now + renewal->ttl;
+      lease->record.fallback = renewal->fallback;
+      lease->record.fell_back = false;
+    }
     table_.Replace(*lease, requests, change);
     NoteRequests(caller, "lease replaced", lease->record, change);
     return table_.View(*lease, change.now);

@@ -61,6 +61,74 @@ TEST_F(LeaseBookRestartTest, HeartbeatsHaveATtlOfGraceAfterARestart) {
   EXPECT_EQ(ViewOf(lease.id).end_reason, "expired");
 }
 
+// A budget of 200 W that is valid for 10 s, and 120 W after that.
+LeaseSpec BudgetSpec() {
+  LeaseSpec spec = SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl);
+  spec.lease_class = wire::LeaseClass::kSite;
+  spec.ttl = 10s;
+  spec.fallback = {{kLimit1, AtMost{120_W}}};
+  return spec;
+}
+
+TEST_F(LeaseBookRestartTest, ABudgetThatIsNotRenewedFallsBackAndStays) {
+  const LeaseView lease = Granted(book_->Create(root_, admin_, BudgetSpec()));
+  desk_.SettleAll(*book_);
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(200_W)));
+  clock_.Advance(10s);
+  book_->Step();
+  desk_.SettleAll(*book_);
+  LeaseView fallen = ViewOf(lease.id);
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(120_W)));
+  EXPECT_TRUE(fallen.fell_back);
+  EXPECT_FALSE(fallen.expires_in);
+  EXPECT_EQ(fallen.state, LeaseState::kActive);
+  Granted(book_->Heartbeat(root_, admin_, lease.id));  // Renews nothing.
+  clock_.Advance(3600s);
+  book_->Step();
+  EXPECT_EQ(ViewOf(lease.id).state, LeaseState::kActive);
+
+  Kill();
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  desk_.SettleAll(*book_);
+  EXPECT_TRUE(ViewOf(lease.id).fell_back);
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(120_W)));
+
+  const LeaseBook::Renewal renewal{.ttl = 20s, .fallback = {{kLimit1, AtMost{110_W}}}};
+  const LeaseView renewed =
+      Granted(book_->Replace(root_, admin_, lease.id, {{kLimit1, AtMost{180_W}}}, renewal));
+  desk_.SettleAll(*book_);
+  EXPECT_FALSE(renewed.fell_back);
+  EXPECT_EQ(renewed.expires_in, Seconds(20));
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(180_W)));
+  clock_.Advance(20s);
+  book_->Step();
+  desk_.SettleAll(*book_);
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(110_W)));
+}
+
+TEST_F(LeaseBookRestartTest, ABudgetIsNoneTheLongerValidForARestart) {
+  const LeaseView lease = Granted(book_->Create(root_, admin_, BudgetSpec()));
+  desk_.SettleAll(*book_);
+  Kill();
+  clock_.Advance(9s);
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  book_->Step();
+  EXPECT_FALSE(ViewOf(lease.id).fell_back);
+  clock_.Advance(1s);
+  book_->Step();
+  desk_.SettleAll(*book_);
+  EXPECT_TRUE(ViewOf(lease.id).fell_back);
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(120_W)));
+}
+
+TEST_F(LeaseBookRestartTest, AFallbackOutOfBoundsIsRefusedAtOnce) {
+  LeaseSpec spec = BudgetSpec();
+  spec.fallback = {{kLimit1, AtMost{1_W}}};
+  EXPECT_EQ(RefusalOf(book_->Create(root_, admin_, spec)).kind, Kind::kOutOfBounds);
+}
+
 TEST_F(LeaseBookRestartTest, AnotherBootForgetsAllButStandingLeases) {
   const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}));
   const LeaseView standing = Granted(

@@ -53,7 +53,8 @@ class LeaseBook::State {
   OrRefusal<wire::LeaseView> Create(const Caller& caller, const Grant& grant,
                                     const wire::LeaseSpec& spec);
   OrRefusal<wire::LeaseView> Replace(const Caller& caller, const Grant& grant, std::string_view id,
-                                     const std::vector<wire::KnobRequest>& requests);
+                                     const std::vector<wire::KnobRequest>& requests,
+                                     const std::optional<Renewal>& renewal);
   OrRefusal<wire::LeaseView> HandOver(const Caller& caller, const Grant& grant, std::string_view id,
                                       const Holder& holder);
   OrRefusal<wire::LeaseView> End(const Caller& caller, const Grant& grant, std::string_view id,
@@ -78,6 +79,7 @@ class LeaseBook::State {
   void TakeSets(const Caller& caller, const Grant& grant,
                 const std::vector<wire::KnobRequest>& requests);
   Seconds StepLeases(Change& change);
+  void Expire(Lease& lease, Change& change);
   void Adopt(LeaseRecord record, Change& change);
 
   Clock& clock_;
@@ -102,6 +104,8 @@ class LeaseBook::State {
   LeaseRecord NewRecord(const Caller& caller, const wire::LeaseSpec& spec, Holder holder);
   Refused CheckRequests(const Caller& caller, const Grant& grant, wire::LeaseClass lease_class,
                         const std::vector<wire::KnobRequest>& requests) const;
+  Refused CheckFallback(const Caller& caller, const Grant& grant, wire::LeaseClass lease_class,
+                        const std::vector<wire::KnobRequest>& fallback) const;
   bool WriteFile(const std::filesystem::path& file, const std::vector<LeaseRecord>& records,
                  Durability durability);
 };

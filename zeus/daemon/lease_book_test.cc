@@ -331,7 +331,8 @@ TEST_F(LeaseBookTest, ClassesOfLeasesCanBeEndedTogether) {
 TEST_F(LeaseBookTest, LeasesThatTheRulesForbidAreRevoked) {
   const LeaseView one = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}));
   const LeaseView two = Granted(book_->Create(bob_, control_, SpecOf({{kLimit1, AtMost{200_W}}})));
-  EXPECT_EQ(book_->Revoke([](const LeaseView& view) { return view.subject == "uid:1002"; }), 1U);
+  EXPECT_EQ(book_->Revoke([](const Caller& owner, const LeaseView&) { return owner.uid == 1002u; }),
+            1U);
   EXPECT_EQ(ViewOf(one.id).end_reason, "revoked");
   EXPECT_EQ(ViewOf(two.id).end_reason, "");
 }

@@ -8,6 +8,7 @@
 #include "zeus/base/units.h"
 #include "zeus/daemon/caller.h"
 #include "zeus/daemon/lease_book.h"
+#include "zeus/daemon/scope.h"
 #include "zeus/wire/node/lease.h"
 
 namespace zeus::daemon {
@@ -18,9 +19,34 @@ struct LeaseOwner {
   std::string subject{};
   Caller::Transport transport = Caller::Transport::kUnixSocket;
   bool contained = false;
+  // The parts that rules may ask for, so that a lease is judged alike after a restart of the
+  // daemon.
+  std::optional<uid_t> uid{};
+  gid_t gid = 0;
+  std::vector<gid_t> groups{};
+  std::string cgroup{};
+  std::optional<ScopeSet> token_scopes{};
 
   static LeaseOwner Of(const Caller& caller) {
-    return {caller.subject, caller.transport, caller.contained};
+    return {.subject = caller.subject,
+            .transport = caller.transport,
+            .contained = caller.contained,
+            .uid = caller.uid,
+            .gid = caller.gid,
+            .groups = caller.groups,
+            .cgroup = caller.cgroup,
+            .token_scopes = caller.token_scopes};
+  }
+  // Without what ends with its connection.
+  Caller ToCaller() const {
+    return {.transport = transport,
+            .subject = subject,
+            .uid = uid,
+            .gid = gid,
+            .groups = groups,
+            .contained = contained,
+            .cgroup = cgroup,
+            .token_scopes = token_scopes};
   }
   bool Is(const Caller& caller) const {
     if (subject != caller.subject || transport != caller.transport) return false;
@@ -48,6 +74,8 @@ struct LeaseRecord {
   std::string request_id{};
   std::string since{};  // RFC 3339.
   std::vector<HeldRequest> requests{};
+  std::vector<wire::KnobRequest> fallback{};  // As LeaseSpec has it.
+  bool fell_back = false;                     // It holds by now.
 };
 
 }  // namespace zeus::daemon

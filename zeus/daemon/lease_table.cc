@@ -167,6 +167,25 @@ void LeaseTable::Replace(Lease& lease, const std::vector<wire::KnobRequest>& req
   MarkForKeeping(lease, change);
 }
 
+void LeaseTable::FallBack(Lease& lease, Change& change) {
+  LeaseRecord& record = lease.record;
+  record.deadline.reset();
+  record.fell_back = true;
+  Replace(lease, record.fallback, change);
+  // A device that does not take it is asked again, and never given back what was granted before.
+  Unreserve(lease);
+  lease.adopted = true;
+  AuditEntry entry{.event = "lease fell back", .subject = record.owner.subject};
+  entry.lease = record.id;
+  entry.reason = Name(EndReason::kExpired);
+  entry.outcome = "ok";
+  for (const wire::KnobRequest& request : record.fallback) {
+    entry.knob = request.key;
+    entry.to = wire::ToText(request.demand);
+    change.audit.push_back(entry);
+  }
+}
+
 void LeaseTable::ChangeHolder(Lease& lease, Holder holder, Change& change) {
   MarkForKeeping(lease, change);
   if (lease.record.holder.kind == wire::HolderKind::kTtl) {
@@ -182,6 +201,7 @@ bool LeaseTable::BeginEnd(Lease& lease, EndReason reason, Change& change) {
   if (!lease.live()) return false;
   MarkForKeeping(lease, change);
   lease.end_reason = reason;
+  lease.ending_since = change.now;
   Unreserve(lease);
   for (const HeldRequest& held : lease.record.requests) {
     KnobRow& row = knobs_[held.request.key];
@@ -282,6 +302,7 @@ void LeaseTable::Finish(Lease& lease, Change& change) {
   const auto count = present_of_.find(lease.record.owner.subject);
   if (count != present_of_.end() && --count->second == 0) present_of_.erase(count);
   ended_.emplace_back(change.now, lease.record.id);
+  change.restored.push_back(change.now - lease.ending_since);
   lease.record.holder.pidfd.reset();
 }
 
@@ -340,6 +361,7 @@ wire::LeaseView LeaseTable::View(const Lease& lease, Seconds now) const {
   if (record.deadline && lease.live())
     view.expires_in = std::max(Seconds(0), *record.deadline - now);
   view.since = record.since;
+  view.fell_back = record.fell_back;
   view.knobs = lease.shown;
   if (lease.end_reason) view.end_reason = Name(*lease.end_reason);
   return view;

@@ -25,6 +25,7 @@ struct Lease {
   wire::LeaseState state = wire::LeaseState::kApplying;
   std::uint64_t version = 1;
   std::optional<EndReason> end_reason{};
+  Seconds ending_since{};  // By the boot clock.
   std::optional<Error> trouble{};
   bool adopted = false;                 // From an earlier run: trouble does not end it.
   std::vector<wire::KnobView> shown{};  // One for each request, in its order.
@@ -42,8 +43,9 @@ struct Change {
   std::set<wire::KnobKey> wake{};
   std::set<std::string> changed{};  // Ids of leases whose view is another one.
   std::vector<AuditEntry> audit{};
-  bool leases_to_keep = false;    // The file of leases is outdated.
-  bool standing_to_keep = false;  // That of standing leases is.
+  std::vector<Seconds> restored{};  // Times from the end of leases until their knobs were back.
+  bool leases_to_keep = false;      // The file of leases is outdated.
+  bool standing_to_keep = false;    // That of standing leases is.
 };
 
 // All leases with the claims that they make, and the transitions between their states. It decides
@@ -72,6 +74,8 @@ class LeaseTable {
   // A lease of an earlier run whose holder is gone: it is remembered, and claims nothing.
   void AddEnded(LeaseRecord record, EndReason reason, Change& change);
   void Replace(Lease& lease, const std::vector<wire::KnobRequest>& requests, Change& change);
+  // The ttl of a lease with a fallback has passed: that holds from now on, without a deadline.
+  void FallBack(Lease& lease, Change& change);
   void ChangeHolder(Lease& lease, Holder holder, Change& change);
   // False when it is ending already.
   bool BeginEnd(Lease& lease, EndReason reason, Change& change);

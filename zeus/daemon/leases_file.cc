@@ -31,11 +31,22 @@ Json HolderJson(const Holder& holder) {
   return json;
 }
 
+Json OwnerJson(const LeaseOwner& owner) {
+  Json json = {{"subject", owner.subject},
+               {"over_tcp", owner.transport == Caller::Transport::kTcp},
+               {"contained", owner.contained},
+               {"uid", owner.uid ? Json(*owner.uid) : Json()},
+               {"gid", owner.gid},
+               {"groups", owner.groups},
+               {"cgroup", owner.cgroup},
+               {"token_scopes", nullptr}};
+  if (owner.token_scopes) json["token_scopes"] = owner.token_scopes->names();
+  return json;
+}
+
 Json RecordJson(const LeaseRecord& lease) {
   Json json = {{"id", lease.id}, {"name", lease.name}};
-  json["owner"] = {{"subject", lease.owner.subject},
-                   {"over_tcp", lease.owner.transport == Caller::Transport::kTcp},
-                   {"contained", lease.owner.contained}};
+  json["owner"] = OwnerJson(lease.owner);
   json["class"] = Name(lease.lease_class);
   json["holder"] = HolderJson(lease.holder);
   json["ttl_seconds"] = SecondsJson(lease.ttl);
@@ -44,6 +55,11 @@ Json RecordJson(const LeaseRecord& lease) {
   json["since"] = lease.since;
   json["requests"] = Json::array();
   for (const HeldRequest& held : lease.requests) json["requests"].push_back(ToJson(held.request));
+  if (lease.fallback.empty()) return json;
+  json["fell_back"] = lease.fell_back;
+  json["fallback"] = Json::array();
+  for (const wire::KnobRequest& request : lease.fallback)
+    json["fallback"].push_back(ToJson(request));
   return json;
 }
 
@@ -74,8 +90,23 @@ Result<LeaseOwner> ParseOwner(const Json& json) {
   reader.Require("subject", owner.subject);
   reader.Require("over_tcp", over_tcp);
   reader.Require("contained", owner.contained);
+  std::optional<std::vector<std::string>> scopes;
+  reader.Read("uid", owner.uid);
+  reader.Read("gid", owner.gid);
+  reader.Read("groups", owner.groups);
+  reader.Read("cgroup", owner.cgroup);
+  reader.Read("token_scopes", scopes);
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   if (over_tcp) owner.transport = Caller::Transport::kTcp;
+  // Earlier versions wrote the subject alone.
+  if (!owner.uid && owner.subject.starts_with("uid:"))
+    if (const auto uid = ParseUnsigned(std::string_view(owner.subject).substr(4)); uid.ok())
+      owner.uid = static_cast<uid_t>(uid.value());
+  if (scopes) owner.token_scopes.emplace();
+  for (const std::string& name : scopes.value_or(std::vector<std::string>())) {
+    ZEUS_TRY(const Scope scope, ParseScope(name));
+    owner.token_scopes->Add(scope);
+  }
   return owner;
 }
 
@@ -95,6 +126,7 @@ Result<LeaseRecord> ParseRecord(const Json& json) {
   Json owner;
   Json holder;
   Json requests;
+  Json fallback = Json::array();
   reader.Require("id", lease.id);
   reader.Require("name", lease.name);
   reader.Require("owner", owner);
@@ -105,6 +137,8 @@ Result<LeaseRecord> ParseRecord(const Json& json) {
   reader.Require("request_id", lease.request_id);
   reader.Require("since", lease.since);
   reader.Require("requests", requests);
+  reader.Read("fallback", fallback);
+  reader.Read("fell_back", lease.fell_back);
   if (lease.id.empty()) reader.Fail("id", "is empty");
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   if (ttl) lease.ttl = Seconds(*ttl);
@@ -113,6 +147,7 @@ Result<LeaseRecord> ParseRecord(const Json& json) {
   ZEUS_TRY(lease.lease_class, wire::ParseLeaseClass(lease_class));
   ZEUS_TRY(lease.holder, ParseHolder(holder));
   ZEUS_TRY(lease.requests, ParseRequests(requests));
+  ZEUS_TRY(lease.fallback, wire::ParseKnobRequests(fallback));
   return lease;
 }
 

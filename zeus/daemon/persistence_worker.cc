@@ -48,7 +48,8 @@ KnobReport PersistenceWorker::Serve(const Claims& claims, bool needed, const Kno
   KnobReport report{.version = claims.version};
   const bool claimed = !claims.claims.empty() && !rules.maintenance;
   const bool hold = claimed || (needed && !rules.maintenance);
-  Status done = hold ? AdoptLeftover() : Ok();
+  Status done = RemoveEntry();
+  if (done.ok() && hold) done = AdoptLeftover();
   if (done.ok()) done = RepairLeftover();
   if (done.ok()) done = hold ? Hold(claims, rules, report) : PutBack();
   if (!done.ok() && (claimed || !hold)) report.trouble = done.error();
@@ -145,10 +146,19 @@ Status PersistenceWorker::PutBack() {
   return done;
 }
 
-// An entry that could not be removed is repaired like one of a dead owner.
+// An entry that could not be removed is removed before anything else is done with the knob: it is
+// this process's, also while its folder cannot be read.
+Status PersistenceWorker::RemoveEntry() {
+  if (!entry_left_) return Ok();
+  ZEUS_RETURN_IF_ERROR(places_.journal.Release(*actuator_));
+  entry_left_ = false;
+  return Ok();
+}
+
 Status PersistenceWorker::Forget() {
   taken_.reset();
   Status released = places_.journal.Release(*actuator_);
+  entry_left_ = !released.ok();
   repaired_ = released.ok();
   return released;
 }

@@ -46,6 +46,7 @@ class PersistenceWorker {
   Status SwitchOn(const Claims& claims);
   Status PutBack();
   Status Forget();
+  Status RemoveEntry();
   Result<Persistence> ReadMode();
   bool Reloaded();
   void Audit(AuditEntry entry, const Status& outcome) const;
@@ -61,6 +62,7 @@ class PersistenceWorker {
   int reasserts_ = 0;
   std::optional<TimePoint> last_reassert_{};
   bool repaired_ = false;
+  bool entry_left_ = false;  // Forget() could not remove the entry of the journal.
   bool lost_ = false;
   bool restore_pending_ = false;
   std::uint64_t foreign_changes_ = 0;

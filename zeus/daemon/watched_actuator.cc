@@ -16,8 +16,10 @@ CallWatch::Call::Call(CallWatch& watch) : watch_(watch) {
 }
 
 CallWatch::Call::~Call() {
+  const Seconds duration = watch_.InCallFor();
   watch_.since_ = kNoCall;
   while (watch_.abandoned_) ::pause();
+  if (watch_.called_) watch_.called_(duration);
 }
 
 namespace {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "zeus/base/clock.h"
 #include "zeus/device/knobs/knob_actuator.h"
@@ -13,7 +15,9 @@ namespace zeus::daemon {
 // any thread. The clock must outlive the worker's last call.
 class CallWatch {
  public:
-  explicit CallWatch(Clock& clock) : clock_(clock) {}
+  // `called` gets the duration of each call, on the thread that made it; may be null.
+  explicit CallWatch(Clock& clock, std::function<void(Seconds)> called = nullptr)
+      : clock_(clock), called_(std::move(called)) {}
 
   // How long the present call has taken so far; zero outside of a call.
   Seconds InCallFor() const;
@@ -37,6 +41,7 @@ class CallWatch {
   static constexpr double kNoCall = -1;
 
   Clock& clock_;
+  const std::function<void(Seconds)> called_;
   std::atomic<double> since_{kNoCall};  // Seconds of the clock.
   std::atomic<bool> abandoned_{false};
 };

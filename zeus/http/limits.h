@@ -33,6 +33,8 @@ struct Limits {
   Seconds idle_time = Seconds(75);     // Between two requests; then the connection is closed.
   Seconds request_time = Seconds(60);  // For the handler; then 503.
   Seconds write_time = Seconds(30);    // For the client to read an answer.
+  // The same for streams once the server ends: a client that does not read delays its end so long.
+  Seconds last_write{2};
 };
 
 // The number of connections that a server should allow when the process may open `open_files`

@@ -17,6 +17,8 @@ std::string_view ReasonPhrase(int status) {
       return "Created";
     case 204:
       return "No Content";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -70,16 +72,17 @@ std::string ResponseText(const Answer& answer, std::string_view request_id, Conn
   std::string text;
   text.reserve(256 + answer.body.size());
   const auto out = std::back_inserter(text);
+  const bool may_have_body = answer.status != 204 && answer.status != 304;
   fmt::format_to(out, "HTTP/1.1 {} {}\r\nServer: zeus\r\n", answer.status,
                  ReasonPhrase(answer.status));
   if (answer.events || body == Body::kUntilClose) {
     text += "Cache-Control: no-store\r\n";
   } else if (body == Body::kChunked) {
     text += "Cache-Control: no-store\r\nTransfer-Encoding: chunked\r\n";
-  } else if (answer.status != 204) {
+  } else if (may_have_body) {
     fmt::format_to(out, "Content-Length: {}\r\n", answer.body.size());
   }
-  if (answer.status != 204) fmt::format_to(out, "Content-Type: {}\r\n", answer.content_type);
+  if (may_have_body) fmt::format_to(out, "Content-Type: {}\r\n", answer.content_type);
   for (const auto& [name, value] : answer.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
   fmt::format_to(out, "X-Request-Id: {}\r\n", request_id);
   text += connection == Connection::kClose ? "Connection: close\r\n\r\n" : "\r\n";

@@ -48,6 +48,8 @@ struct Request {
   std::string body{};
   std::string authorization{};
   std::string accept{};
+  std::string accept_encoding{};
+  std::string if_none_match{};
   std::string last_event_id{};
   std::string zeus_request{};  // X-Zeus-Request: the name that a gateway gave the request.
   std::string zeus_hold{};     // Zeus-Hold: how long a change is meant to last.
@@ -65,6 +67,7 @@ struct Request {
   // The following are known once the handler has found the route and checked the token.
   std::string user{};                          // The name of the token.
   std::string name_space{};                    // The name space in which the request acts.
+  bool may_change = false;                     // Whether the caller may use routes that change.
   std::vector<std::string> parameters{};       // In the order of the route's pattern.
   std::map<std::string, std::string> query{};  // Decoded.
 };

@@ -6,13 +6,13 @@ namespace zeus::http {
 
 template <class Change>
 void PushedResponse::Add(Change change) {
-  std::function<void()> wake;
+  std::shared_ptr<const std::function<void()>> wake;
   {
     const std::lock_guard lock(mutex_);
     if (news_.empty()) wake = wake_;
     change(news_);
   }
-  if (wake) wake();
+  if (wake) (*wake)();
 }
 
 void PushedResponse::Finish(Answer answer) {
@@ -48,13 +48,26 @@ PushedResponse::News PushedResponse::Next() {
     const std::lock_guard lock(mutex_);
     news = std::exchange(news_, {});
   }
-  if (std::exchange(news.offered, false) && pull_) news.bytes += pull_();
+  if (std::exchange(news.offered, false) && pull_)
+    if (const SharedBytes pulled = pull_()) news.bytes += *pulled;
   return news;
 }
 
+std::optional<PushedResponse::SharedBytes> PushedResponse::NextOffered() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!news_.offered || news_.whole || news_.head || !news_.bytes.empty() || news_.ended ||
+        news_.aborted)
+      return std::nullopt;
+    news_.offered = false;
+  }
+  return pull_ ? pull_() : nullptr;
+}
+
 void PushedResponse::WakeBy(std::function<void()> wake) {
+  auto shared = wake ? std::make_shared<const std::function<void()>>(std::move(wake)) : nullptr;
   const std::lock_guard lock(mutex_);
-  wake_ = std::move(wake);
+  wake_.swap(shared);
 }
 
 void PushedResponse::ClientLeft() {

@@ -17,13 +17,16 @@ namespace zeus::http {
 // Thread-safe.
 class PushedResponse {
  public:
+  // Bytes that several responses send; null: none.
+  using SharedBytes = std::shared_ptr<const std::string>;
+
   // `left` is called once on the thread of the sockets when the client leaves before the end. It
   // must not block.
   explicit PushedResponse(std::function<void()> left) : left_(std::move(left)) {}
   // For streams that outrun their clients: `pull` returns the next bytes of the body, and is called
   // on the thread of the sockets after Offer() and once the client has taken all earlier bytes. It
   // must not block. What it does not return yet stays with the caller, who may drop it.
-  PushedResponse(std::function<void()> left, std::function<std::string()> pull)
+  PushedResponse(std::function<void()> left, std::function<SharedBytes()> pull)
       : pull_(std::move(pull)), left_(std::move(left)) {}
 
   // The whole response.
@@ -53,6 +56,9 @@ class PushedResponse {
     }
   };
   News Next();
+  // Returns the pulled bytes, null for none, when nothing but Offer() was called since the last
+  // call: the usual case of a stream, which then copies nothing. nullopt: Next() has the news.
+  std::optional<SharedBytes> NextOffered();
   // `wake` is called from any thread after the first news since Next().
   void WakeBy(std::function<void()> wake);
   void ClientLeft();
@@ -61,10 +67,11 @@ class PushedResponse {
   template <class Change>
   void Add(Change change);
 
-  const std::function<std::string()> pull_{};  // Null: all bytes are pushed.
+  const std::function<SharedBytes()> pull_{};  // Null: all bytes are pushed.
   std::mutex mutex_;
-  News news_;                   // Guarded by mutex_, as are all below.
-  std::function<void()> wake_;  // Null until the server waits.
+  News news_;  // Guarded by mutex_, as are all below.
+  // Null until the server waits. Shared, since it is called without the lock.
+  std::shared_ptr<const std::function<void()>> wake_{};
   std::function<void()> left_;
 };
 

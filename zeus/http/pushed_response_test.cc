@@ -37,7 +37,10 @@ TEST(PushedResponseTest, NewsComeOnceAndWakeOnce) {
 
 TEST(PushedResponseTest, WhatIsOfferedIsPulledWhenTheServerLooks) {
   std::string waiting = "old";
-  PushedResponse response([] {}, [&] { return std::exchange(waiting, ""); });
+  PushedResponse response([] {},
+                          [&]() -> PushedResponse::SharedBytes {
+                            return std::make_shared<const std::string>(std::exchange(waiting, ""));
+                          });
   int wakes = 0;
   response.WakeBy([&] { ++wakes; });
   response.Offer();
@@ -48,6 +51,21 @@ TEST(PushedResponseTest, WhatIsOfferedIsPulledWhenTheServerLooks) {
   response.Offer();
   EXPECT_EQ(wakes, 2);
   EXPECT_TRUE(response.Next().empty());
+}
+
+TEST(PushedResponseTest, PulledBytesAreSharedWhereNothingElseIsNew) {
+  const auto bytes = std::make_shared<const std::string>("shared");
+  PushedResponse response([] {}, [&] { return bytes; });
+  EXPECT_FALSE(response.NextOffered());
+  response.Offer();
+  EXPECT_EQ(response.NextOffered().value(), bytes);
+  EXPECT_FALSE(response.NextOffered());
+  response.Offer();
+  response.End();
+  EXPECT_FALSE(response.NextOffered());
+  const PushedResponse::News news = response.Next();
+  EXPECT_EQ(news.bytes, "shared");
+  EXPECT_TRUE(news.ended);
 }
 
 TEST(PushedResponseTest, LeavingIsReportedOnce) {

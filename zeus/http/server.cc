@@ -163,7 +163,7 @@ class Server::State {
       if (tcp_) tcp_->close(ignored);
       if (local_) local_->close(ignored);
       const TimePoint now = clock_.Now();
-      for (const auto& session : sessions_) session->Drain(now);
+      for (const auto& session : sessions_) session->Drain(now, limits_.last_write);
       CheckDrained();
     });
   }

@@ -10,12 +10,14 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>  // Boost 1.74 does not include it where it needs it.
 
 #include "zeus/base/clock.h"
@@ -272,6 +274,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                     .target = std::string(message.target()),
                     .authorization = text(beast::field::authorization),
                     .accept = text(beast::field::accept),
+                    .accept_encoding = text(beast::field::accept_encoding),
+                    .if_none_match = text(beast::field::if_none_match),
                     .last_event_id = text("Last-Event-ID"),
                     .zeus_request = text("X-Zeus-Request"),
                     .zeus_hold = text("Zeus-Hold"),
@@ -423,10 +427,14 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   }
 
   asio::awaitable<bool> Write(const std::string& text) {
-    SetDeadline(context_.limits.write_time);
+    const Limits& limits = context_.limits;
+    const bool last = context_.draining && is_stream_;
+    SetDeadline(last ? std::min(limits.write_time, limits.last_write) : limits.write_time);
+    writing_ = true;
     error_code failure;
     co_await asio::async_write(stream_, asio::buffer(text),
                                asio::redirect_error(asio::use_awaitable, failure));
+    writing_ = false;
     co_return !failure;
   }
 
@@ -573,6 +581,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // long. Returns false when the coroutine must go on: with what is left of the piece in unsent_,
   // or with news that it alone understands in held_news_.
   bool SendAtOnce(PushedResponse& response, FinishedRequest& finished) {
+    if (const auto offered = response.NextOffered())
+      return *offered == nullptr || (*offered)->empty() || SendShared(**offered, finished);
     PushedResponse::News news = response.Next();
     if (news.empty()) return true;
     if (news.whole || news.head || news.ended || news.aborted) {
@@ -584,6 +594,25 @@ class Session final : public SessionControl, public std::enable_shared_from_this
         ::send(Socket().native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == static_cast<::ssize_t>(text.size())) return true;
     unsent_ = text.substr(static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
+    return false;
+  }
+
+  // Sends bytes that other connections send as well, without a copy of them. Returns as
+  // SendAtOnce().
+  bool SendShared(const std::string& bytes, FinishedRequest& finished) {
+    finished.bytes += bytes.size();
+    std::array<char, 24> head{};
+    std::string_view before;
+    std::string_view after;
+    if (knows_chunks_) {
+      const auto end = fmt::format_to_n(head.data(), head.size(), "{:x}\r\n", bytes.size());
+      before = {head.data(), end.size};
+      after = "\r\n";
+    }
+    const auto sent = SendNow(Socket().native_handle(), {before, bytes, after});
+    if (sent == static_cast<::ssize_t>(before.size() + bytes.size() + after.size())) return true;
+    unsent_ = std::string(before) + bytes + std::string(after);
+    unsent_.erase(0, static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
     return false;
   }
 

@@ -3,12 +3,17 @@
 // Only session.h includes this header.
 
 #include <boost/asio.hpp>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,6 +94,18 @@ struct Peer {
   std::string refusal{};  // Why the handler refuses the connection; empty if it does not.
 };
 
+// Sends as much of the texts, one after the other, as the socket takes without waiting; returns as
+// send(2).
+inline ::ssize_t SendNow(int socket, const std::array<std::string_view, 3>& texts) {
+  std::array<iovec, 3> parts{};
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    parts[i] = {.iov_base = const_cast<char*>(texts[i].data()), .iov_len = texts[i].size()};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 // The part of a connection that does not depend on the kind of its socket. It lives on the thread
 // of the sockets.
 class SessionControl {
@@ -105,10 +122,11 @@ class SessionControl {
     Interrupt();
   }
   // Prepares for the end of the server: an idle connection ends, and a request that is arriving
-  // must be complete soon.
-  void Drain(TimePoint now) {
+  // must be complete soon. A client that takes nothing of a stream has `last_write` for the rest.
+  void Drain(TimePoint now, Seconds last_write) {
     if (idle_) Interrupt();
     if (arriving_) deadline_ = std::min(deadline_, now + kLastArrival);
+    if (is_stream_ && writing_) deadline_ = std::min(deadline_, now + last_write);
     wake_.cancel();
   }
   // Makes a stream or an awaited answer on this topic look for news at once.
@@ -153,6 +171,7 @@ class SessionControl {
   bool gone_ = false;   // ClientGone() was called.
   bool news_ = false;   // The topic changed since the last look.
   bool is_stream_ = false;
+  bool writing_ = false;     // The client has not taken all of the last write.
   std::string topic_{};      // The topic of the stream or the awaited answer; empty: none.
   asio::steady_timer wake_;  // Cancelled when there is something to look at.
 };

@@ -77,6 +77,7 @@ struct Trial {
   std::optional<Joules> epoch_cost{};  // The cost of a typical epoch; else of the latest one.
   std::optional<Watts> power_limit{};
   std::string reason{};  // Why the trial ended, in words for users.
+  std::string why{};     // Why it has its batch size, in words; empty for runs of old versions.
   // The runner left the power limit as it found it, and tried nothing.
   bool undisturbed = false;
   // Other processes used the GPUs: `energy` is the share of this run, `time` that of a shared GPU.

@@ -150,13 +150,15 @@ Result<Trial> JobChange::ChooseTrial(const TrialRequest& request) {
       .exploring = exploring};
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(situation.gpu_model));
   for (;; ++situation.attempt) {
+    std::string why = policy->Explain(situation).why;
     const Choice choice = policy->Choose(situation);
     const Trial trial{.job_id = job_.spec.id,
                       .recurrence = situation.recurrence,
                       .attempt = situation.attempt,
                       .batch_size = choice.batch_size,
                       .role = choice.role,
-                      .gpu_model = situation.gpu_model};
+                      .gpu_model = situation.gpu_model,
+                      .why = std::move(why)};
     if (BoundNow(*policy, trial).begins) {
       ZEUS_RETURN_IF_ERROR(
           Append(EventKind::kTrialStarted, job_.trials + 1, ChoiceDetail(situation, choice)));
@@ -188,7 +190,10 @@ Result<Trial> JobChange::GivenTrial(const TrialRequest& request) {
                .recurrence = situation.recurrence,
                .batch_size = choice.batch_size,
                .role = choice.role,
-               .gpu_model = situation.gpu_model};
+               .gpu_model = situation.gpu_model,
+               .why = request.baseline
+                          ? "An undisturbed run of the default, which savings are compared with."
+                          : "The runner chose the batch size itself, without asking."};
 }
 
 // Uses the epoch cost that is known before the run.

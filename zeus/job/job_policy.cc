@@ -51,6 +51,18 @@ Json JobPolicy::Save() const {
   return json;
 }
 
+Result<JobArms> DescribeArms(const Job& job, const std::string& gpu_model, bool exploring) {
+  ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(job));
+  const std::string model = gpu_model.empty() ? job.spec.gpu_model : gpu_model;
+  ZEUS_TRY(const BatchSizePolicy* policy, policies.For(model));
+  return JobArms{.gpu_model = model,
+                 .stage = std::string(policy->stage()),
+                 .best_batch_size = policy->Best(model),
+                 .arms = policy->Beliefs(model),
+                 .next = policy->Explain(
+                     {.recurrence = job.recurrences, .gpu_model = model, .exploring = exploring})};
+}
+
 PlannedRun Plan(const Situation& situation, const Choice& choice) {
   return {.recurrence = situation.recurrence,
           .attempt = situation.attempt,

@@ -8,6 +8,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/job/job.h"
+#include "zeus/job/job_service.h"
 #include "zeus/optimizer/batch_size/policy.h"
 
 namespace zeus {
@@ -33,6 +34,10 @@ class JobPolicy {
   bool shared_;
   std::map<std::string, std::unique_ptr<BatchSizePolicy>> policies_{};
 };
+
+// Describes the beliefs about a job on a GPU model (empty: that of the spec), and the choice for
+// the next recurrence. `exploring`: a run is under way for whose result the policy waits.
+Result<JobArms> DescribeArms(const Job& job, const std::string& gpu_model, bool exploring);
 
 // The rules of a run: whether it begins, when it is stopped, what its policy observes, and whether
 // another try follows. Jobs of a server (JobChange) and replayed ones (zeus/replay) share these

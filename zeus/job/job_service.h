@@ -98,6 +98,8 @@ struct JobArms {
   std::string stage{};
   int best_batch_size = 0;
   std::vector<ArmBelief> arms{};
+  // The choice for the next recurrence, if it began now; nullopt from servers of old versions.
+  std::optional<Explanation> next{};
 };
 
 // The operations on recurring jobs, in this process (LocalJobService) or over HTTP

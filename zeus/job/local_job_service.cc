@@ -101,6 +101,17 @@ Result<std::vector<Trial>> EveryTrial(JobRepository& repository, const std::stri
   }
 }
 
+// Whether a run is under way for whose result the policy waits.
+Result<bool> IsExploring(JobRepository& repository, const std::string& job_id) {
+  for (const TrialStatus status : {TrialStatus::kDispatched, TrialStatus::kReporting}) {
+    ZEUS_TRY(const std::vector<Trial> active,
+             repository.ListTrials(job_id, {.limit = kTrialsAtOnce, .status = status}));
+    if (std::ranges::any_of(active, [](const Trial& t) { return t.role == RunRole::kExploring; }))
+      return true;
+  }
+  return false;
+}
+
 Job NewJob(JobSpec spec, std::uint64_t entropy, WallTime now) {
   const std::uint64_t seed = spec.seed.value_or(entropy);
   return {.spec = std::move(spec), .seed = seed, .created_at = now, .events = 1};
@@ -258,13 +269,8 @@ Result<std::vector<Trial>> LocalJobService::ListTrials(const std::string& job_id
 
 Result<JobArms> LocalJobService::GetArms(const std::string& job_id, const std::string& gpu_model) {
   ZEUS_TRY(const Job job, repository_.FindJob(job_id));
-  ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(job));
-  const std::string model = gpu_model.empty() ? job.spec.gpu_model : gpu_model;
-  ZEUS_TRY(const BatchSizePolicy* policy, policies.For(model));
-  return JobArms{.gpu_model = model,
-                 .stage = std::string(policy->stage()),
-                 .best_batch_size = policy->Best(model),
-                 .arms = policy->Beliefs(model)};
+  ZEUS_TRY(const bool exploring, IsExploring(repository_, job_id));
+  return DescribeArms(job, gpu_model, exploring);
 }
 
 Result<JobSavings> LocalJobService::GetSavings(const SavingsQuery& query) {

@@ -61,15 +61,11 @@ AmountLists CollectBaseline(const SavingsBasis& basis, const std::string& gpu_mo
   return lists;
 }
 
-struct ChargedRecurrence {
-  Joules energy{};
-  Seconds time{};
-  Joules cost{};
-  bool reached = false;
+// A recurrence whose tries are being summed up.
+struct TriedRecurrence : ChargedRecurrence {
   bool under_way = false;
   bool shared = false;
   bool unmeasured = false;
-  int runs = 0;
 
   bool Comparable() const { return !shared && !unmeasured; }
 };
@@ -79,12 +75,14 @@ bool MayBeCharged(const Trial& trial, const std::string& gpu_model) {
   return trial.role != RunRole::kBaseline && trial.gpu_model == gpu_model;
 }
 
-std::map<std::int64_t, ChargedRecurrence> Charged(std::span<const Trial> trials,
-                                                  const std::string& gpu_model) {
-  std::map<std::int64_t, ChargedRecurrence> recurrences;
+std::map<std::int64_t, TriedRecurrence> Charged(std::span<const Trial> trials,
+                                                const std::string& gpu_model) {
+  std::map<std::int64_t, TriedRecurrence> recurrences;
   for (const Trial& trial : trials) {
     if (!MayBeCharged(trial, gpu_model)) continue;
-    ChargedRecurrence& sum = recurrences[trial.recurrence];
+    TriedRecurrence& sum = recurrences[trial.recurrence];
+    sum.recurrence = trial.recurrence;
+    sum.ended_at = std::max(sum.ended_at, trial.ended_at.value_or(trial.started_at));
     ++sum.runs;
     sum.energy += trial.energy;
     sum.time += trial.time;
@@ -158,6 +156,14 @@ MeanAmount MeanPerTraining(std::span<const ChargedAmount> amounts) {
   return result;
 }
 
+std::vector<ChargedRecurrence> ChargedRecurrences(std::span<const Trial> trials,
+                                                  const std::string& gpu_model) {
+  std::vector<ChargedRecurrence> list;
+  for (const auto& [number, recurrence] : Charged(trials, gpu_model))
+    if (!recurrence.under_way && recurrence.Comparable()) list.push_back(recurrence);
+  return list;
+}
+
 JobSavings ComputeSavings(const SavingsBasis& basis) {
   const JobSpec& compared = basis.baseline_spec != nullptr ? *basis.baseline_spec : basis.spec;
   JobSavings savings{.job_id = basis.spec.id,
@@ -194,7 +200,7 @@ void AddSavedCarbon(const CarbonAccounting& accounting, std::span<const Trial> t
   std::vector<const Trial*> runs;
   for (const Trial& trial : trials) {
     if (!MayBeCharged(trial, savings.gpu_model)) continue;
-    const ChargedRecurrence& recurrence = recurrences.at(trial.recurrence);
+    const TriedRecurrence& recurrence = recurrences.at(trial.recurrence);
     if (recurrence.under_way || !recurrence.Comparable()) continue;
     charged += trial.energy;
     runs.push_back(&trial);

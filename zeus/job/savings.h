@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/carbon/carbon_accounting.h"
@@ -71,6 +74,22 @@ struct JobSavings {
 
 // Whether savings of jobs may be measured against this run of a job described by `spec`.
 bool IsUndisturbedDefault(const Trial& trial, const JobSpec& spec);
+
+// A recurrence that is charged to Zeus and has ended, with all its tries.
+struct ChargedRecurrence {
+  std::int64_t recurrence = 0;
+  WallTime ended_at{};
+  Joules energy{};
+  Seconds time{};
+  Joules cost{};
+  bool reached = false;  // Whether a try reached the target.
+  int runs = 0;
+};
+
+// Returns the recurrences that the savings of a job with these trials are made from, ascending:
+// those that have ended and are comparable.
+std::vector<ChargedRecurrence> ChargedRecurrences(std::span<const Trial> trials,
+                                                  const std::string& gpu_model);
 
 struct SavingsBasis {
   const JobSpec& spec;

@@ -111,10 +111,21 @@ inline constexpr MetricDescription kKnobWatts{"zeus_knob_watts", MetricType::kGa
     "lease), effective (by the rule of all leases), enforced (as the device says)."};
 inline constexpr MetricDescription kKnobRestorePending{"zeus_knob_restore_pending",
     MetricType::kGauge, "", "Knobs that could not be put back yet."};
+inline constexpr MetricDescription kKnobRestoreDuration{"zeus_knob_restore_seconds",
+    MetricType::kHistogram, "", "From the end of a lease until all its knobs are as those that are "
+    "left want them."};
+inline constexpr MetricDescription kDeviceCallDuration{"zeus_daemon_device_call_seconds",
+    MetricType::kHistogram, "device", "Time of a call into the driver for a knob."};
 inline constexpr MetricDescription kForeignChanges{"zeus_knob_foreign_changes_total",
     MetricType::kCounter, "device", "How often another program turned a knob that is lent."};
 inline constexpr MetricDescription kJobEnergy{"zeus_job_energy_joules_total", MetricType::kCounter,
     "job, user, uuid", "Energy of a device that belongs to a registered job."};
+inline constexpr MetricDescription kJobCpuTime{"zeus_job_cpu_seconds_total", MetricType::kCounter,
+    "job, user", "CPU time of the processes of a registered job."};
+inline constexpr MetricDescription kJobCpuEnergy{"zeus_job_cpu_energy_joules_total",
+    MetricType::kCounter, "job, user", "Part of the packages' energy by the share of CPU time."};
+inline constexpr MetricDescription kPodEnergy{"zeus_pod_energy_joules_total", MetricType::kCounter,
+    "namespace, pod, container, uuid", "Energy of a device that belongs to a pod of Kubernetes."};
 inline constexpr MetricDescription kSharedIdleEnergy{"zeus_shared_idle_joules_total",
     MetricType::kCounter, "uuid", "Energy drawn without work while several jobs had the device."};
 
@@ -182,8 +193,13 @@ inline constexpr std::array kAll = {
     &kLeasesEnded,
     &kKnobWatts,
     &kKnobRestorePending,
+    &kKnobRestoreDuration,
+    &kDeviceCallDuration,
     &kForeignChanges,
     &kJobEnergy,
+    &kJobCpuTime,
+    &kJobCpuEnergy,
+    &kPodEnergy,
     &kSharedIdleEnergy,
     &kReferenceGpuHistogram,
     &kReferenceCpuHistogram,

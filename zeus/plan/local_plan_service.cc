@@ -164,6 +164,29 @@ Result<CurrentPlan> LocalPlanService::ReportPace(const std::string& id,
   return Contended(id);
 }
 
+Result<PlanSummary> LocalPlanService::Summarize(const std::string& id) {
+  ZEUS_TRY(const PlanRecord record, repository_.Find(id));
+  ZEUS_TRY(const PlanSpec spec, repository_.FindSpec(record));
+  const int stages = spec.profile.stages;
+  PlanSummary summary{.id = id,
+                      .created_at = record.created_at,
+                      .version = record.version,
+                      .pace = record.pace,
+                      .stages = stages,
+                      .microbatches = spec.microbatches,
+                      .schedule = spec.schedule,
+                      .replicas = spec.data_parallel,
+                      .gpus = stages * spec.data_parallel * spec.tensor_parallel};
+  const PlannerCache::Solved solved = cache_.Peek(record);
+  if (!solved) return summary;
+  ZEUS_TRY(const SolvedPipeline::Plan plan, solved->PlanAt(record.pace));
+  summary.solved = PlanSummary::Solved{.time = plan->time,
+                                       .energy = plan->energy,
+                                       .baseline_time = solved->baseline().time,
+                                       .baseline_energy = solved->baseline().energy};
+  return summary;
+}
+
 Result<std::vector<std::string>> LocalPlanService::List(const std::string& after, int limit) {
   return repository_.List(after, limit);
 }

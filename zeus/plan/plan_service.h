@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/pipeline/frontier.h"
@@ -51,6 +52,28 @@ struct PlanFrontier {
   std::vector<pipeline::FrontierPoint> points{};
 };
 
+// A pipeline in a list: its shape, and its plan where that is known without solving.
+struct PlanSummary {
+  std::string id{};
+  WallTime created_at{};
+  std::int64_t version = 1;
+  std::optional<Seconds> pace{};
+  int stages = 0;
+  int microbatches = 0;
+  std::string schedule{};
+  int replicas = 1;
+  int gpus = 0;  // GPUs of all replicas.
+
+  // The plan that is in force, and the baseline.
+  struct Solved {
+    Seconds time{0};
+    Joules energy{};
+    Seconds baseline_time{0};
+    Joules baseline_energy{};
+  };
+  std::optional<Solved> solved{};  // nullopt: the frontier is not in memory now.
+};
+
 // Makes and keeps plans for pipelines, in this process (LocalPlanService) or over HTTP
 // (RemotePlanService in client/). Thread-safe. Errors: kInvalidArgument, kNotFound, kConflict,
 // kUnavailable.
@@ -81,6 +104,10 @@ class PlanService {
   // Reports that a straggler makes iterations take `pace`, or with nullopt that it is gone. Returns
   // the new plan.
   virtual Result<CurrentPlan> ReportPace(const std::string& id, std::optional<Seconds> pace) = 0;
+  // Describes a plan without solving it. Only where the plans are kept; otherwise kNotSupported.
+  virtual Result<PlanSummary> Summarize(const std::string& id) {
+    return Error{ErrorCode::kNotSupported, "plan " + id + " is kept elsewhere: ask that server"};
+  }
   virtual Result<std::vector<std::string>> List(const std::string& after, int limit) = 0;
   virtual Status Delete(const std::string& id) = 0;
 };

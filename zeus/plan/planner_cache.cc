@@ -158,6 +158,14 @@ void PlannerCache::Remove(std::map<Key, std::shared_ptr<Flight>>::iterator fligh
   flights_.erase(flight);
 }
 
+PlannerCache::Solved PlannerCache::Peek(const PlanRecord& plan) {
+  const std::lock_guard lock(mutex_);
+  const auto found = flights_.find(Key(plan.id, plan.incarnation));
+  if (found == flights_.end() || !found->second->outcome || !found->second->outcome->ok())
+    return nullptr;
+  return found->second->outcome->value();
+}
+
 void PlannerCache::Forget(const std::string& id) {
   const std::lock_guard lock(mutex_);
   for (auto next = flights_.lower_bound({id, 0});

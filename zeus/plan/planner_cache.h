@@ -82,6 +82,8 @@ class PlannerCache {
   // Returns the solved pipeline of a plan, from the cache or by calling `solve`. A failure is not
   // cached.
   Result<Solved> Get(const PlanRecord& plan, const Solve& solve);
+  // Returns the solved pipeline of a plan if it is in the cache, else null. Never waits.
+  Solved Peek(const PlanRecord& plan);
   void Forget(const std::string& id);
 
   // Ends running solves and all later calls with kUnavailable.

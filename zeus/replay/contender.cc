@@ -94,6 +94,7 @@ class GridPolicy final : public BatchSizePolicy {
   GridPolicy(const ReplayJob& job, const PolicySpec& spec);
 
   Choice Choose(const Situation& situation) override;
+  Explanation Explain(const Situation& situation) const override;
   int EpochBudget(const PlannedRun& run, Joules epoch_cost) const override;
   void Observe(const RunResult& result) override;
   void LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) override;
@@ -158,6 +159,21 @@ Choice GridPolicy::Choose(const Situation& situation) {
   if (explores) return {.batch_size = chosen.batch_size, .role = RunRole::kExploring};
   return {.batch_size = chosen.batch_size,
           .role = situation.exploring ? RunRole::kConcurrent : RunRole::kExploiting};
+}
+
+Explanation GridPolicy::Explain(const Situation& situation) const {
+  const bool over = next_ == pairs_.size();
+  const bool explores = !over && !situation.exploring;
+  const int batch_size = (explores ? pairs_[next_] : best_).batch_size;
+  return {.choice = {.batch_size = batch_size,
+                     .role = explores              ? RunRole::kExploring
+                             : situation.exploring ? RunRole::kConcurrent
+                                                   : RunRole::kExploiting},
+          .why = fmt::format("Batch size {} {}.", batch_size,
+                             explores ? "is the next of the grid" : "was the cheapest so far"),
+          .settled = over,
+          .outlook = over ? "Done learning: every pair of the grid was tried."
+                          : "Still learning: the grid is not done."};
 }
 
 int GridPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {

@@ -52,6 +52,8 @@ Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiO
   const JobTenants jobs{.service = service, .quotas = options_.quotas};
   AddJobRoutes(jobs, metrics_, options_.carbon, router_);
   AddTrialRoutes(jobs, metrics_, router_);
+  AddOverviewRoutes(jobs, overviews_, router_);
+  if (options_.feed != nullptr) AddFeedRoute(*options_.feed, router_);
   AddReferenceRoutes(jobs, metrics_, router_);
   if (options_.plans != nullptr)
     AddPlanRoutes({.service = *options_.plans, .quotas = options_.quotas}, metrics_, router_);
@@ -84,6 +86,12 @@ void Api::AddSystemRoutes() {
       [this](const http::Request& request) { return AnswerReadiness(request); });
   add("/v1/namespaces", http::Access::kAdmin, "Name spaces and how much each holds", "NameSpaces",
       {200}, [this](const http::Request&) { return ListNameSpaces(); });
+  add("/v1/me", http::Access::kRead, "The caller's name, name space and rights", "Caller", {200},
+      [](const http::Request& request) {
+        return http::JsonAnswer(200, {{"user", request.user.empty() ? Json() : Json(request.user)},
+                                      {"name_space", request.name_space},
+                                      {"may_change", request.may_change}});
+      });
   add("/openapi.json", http::Access::kOpen, "This document", "OpenApi", {200},
       [this](const http::Request&) { return http::Answer{.body = openapi_}; });
   add("/metrics", http::Access::kRead, "Metrics for Prometheus", "", {200},
@@ -128,6 +136,7 @@ Result<http::Answer> Api::ListNameSpaces() const {
 }
 
 http::Answer Api::Answer(http::Request& request) {
+  if (IsForApplication(request)) return options_.application->Answer(request);
   Result<http::Target> target = http::ParseTarget(request.target);
   if (!target.ok())
     return http::RefusalAnswer(400, "bad_request", target.error().message, http::Dialect::kOurs);
@@ -141,6 +150,7 @@ http::Answer Api::Answer(http::Request& request) {
   auto refusal = access_.Refuse(request, route, visitor);
   request.user = visitor.user;
   request.name_space = visitor.name_space;
+  request.may_change = visitor.role != http::Role::kRead;
   if (refusal) {
     answer = *std::move(refusal);
   } else if (const Status known = http::CheckQuery(route, request); !known.ok()) {
@@ -151,12 +161,15 @@ http::Answer Api::Answer(http::Request& request) {
         handled.ok() ? std::move(handled).value() : ErrorAnswer(handled.error(), route.dialect);
   }
   answer.route = route.pattern;
-  if (!answer.changed_topic.empty())
+  if (!answer.changed_topic.empty()) {
     answer.changed_topic = ScopedId(request.name_space, answer.changed_topic);
+    if (options_.feed != nullptr) options_.feed->NoteChange(answer.changed_topic);
+  }
   return answer;
 }
 
 http::Work Api::Classify(const http::Request& request) const {
+  if (IsForApplication(request)) return http::Work::kImmediate;
   const auto target = http::ParseTarget(request.target);
   if (!target.ok()) return http::Work::kImmediate;
   return http::RouteWork(router_.Find(request.method, target.value().segments).route);
@@ -164,6 +177,7 @@ http::Work Api::Classify(const http::Request& request) const {
 
 // Checks the caller by the header alone, so that strangers cannot fill the memory with bodies.
 http::Admission Api::Admit(const http::Request& header) {
+  if (IsForApplication(header)) return {};
   const Result<http::Target> target = http::ParseTarget(header.target);
   if (!target.ok())
     return {.refusal = http::RefusalAnswer(400, "bad_request", target.error().message,

@@ -13,12 +13,15 @@
 #include "zeus/http/access_log.h"
 #include "zeus/http/message.h"
 #include "zeus/http/router.h"
+#include "zeus/job/job_overview.h"
 #include "zeus/job/job_service.h"
 #include "zeus/metrics/metric.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/plan/plan_service.h"
+#include "zeus/server/job_feed.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/tenants.h"
+#include "zeus/web/application.h"
 
 namespace zeus::server {
 
@@ -52,6 +55,7 @@ class Readiness {
 
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.
+  JobFeed* feed = nullptr;               // nullptr: the server has no stream of all jobs.
   PipelineSessions* sessions = nullptr;  // nullptr: none for the reference's pipelines either.
   Seconds rank_timeout = Seconds(600);   // The longest time that a rank waits for the others.
   http::AccessControl::Options access{};
@@ -63,6 +67,7 @@ struct ApiOptions {
   std::function<Status()> ready{};                 // Whether the database accepts changes.
   std::function<void(MetricSet&)> more_metrics{};  // Metrics of objects that Api does not know.
   std::string version{};
+  const web::Application* application = nullptr;  // nullptr: the server has no pages.
 };
 
 // The job server without its sockets: finds the route of a request, checks the caller, and calls
@@ -82,12 +87,16 @@ class Api final : public http::RequestHandler {
 
  private:
   http::Answer Answer(http::Request& request);
+  bool IsForApplication(const http::Request& request) const {
+    return options_.application != nullptr && web::Application::Has(request);
+  }
   Result<http::Answer> ListNameSpaces() const;
   http::Answer AnswerReadiness(const http::Request& request) const;
   http::Answer AnswerMetrics() const;
   void AddSystemRoutes();
 
   ServerMetrics& metrics_;
+  JobOverviews overviews_{};
   http::AccessLog* const log_;
   const ApiOptions options_;
   http::AccessControl access_;

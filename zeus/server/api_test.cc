@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <string>
+#include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
@@ -40,6 +43,68 @@ TEST_F(ApiTest, AJobIsCreatedOnce) {
   EXPECT_EQ(Ask(api, "POST", "/v1/jobs", kJob).status, 201);
   EXPECT_EQ(Ask(api, "POST", "/v1/jobs", kJob).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist").status, 200);
+}
+
+TEST_F(ApiTest, OverviewsSavingsAndExportsNeedOneRequest) {
+  Api api(service_, metrics_, nullptr, {});
+  Ask(api, "POST", "/v1/jobs", kJob);
+  Ask(api, "POST", "/v1/jobs/mnist/trials");
+  const Json list = Json::parse(Ask(api, "GET", "/v1/job-overviews?limit=5").body);
+  ASSERT_EQ(list.at("jobs").size(), 1U);
+  const Json& job = list.at("jobs").front();
+  EXPECT_EQ(job.at("running").size(), 1U);
+  EXPECT_EQ(job.at("job").at("stage"), "pruning");
+  EXPECT_FALSE(job.at("next").at("settled").get<bool>());
+  EXPECT_TRUE(job.at("savings").at("saved").is_null());
+  EXPECT_EQ(Json::parse(Ask(api, "GET", "/v1/jobs/mnist/overview").body), job);
+  const Json page = Json::parse(Ask(api, "GET", "/v1/jobs/mnist/recurrences").body);
+  EXPECT_EQ(page.at("recurrences").size(), 1U);
+  EXPECT_TRUE(page.at("next").is_null());
+  const http::Answer exported = Ask(api, "GET", "/v1/jobs/mnist/export");
+  EXPECT_EQ(exported.content_type, "application/x-ndjson");
+  EXPECT_EQ(std::ranges::count(exported.body, '\n'), 4);
+  const Json saved = Json::parse(
+      Ask(api, "GET", "/v1/savings?bounds=1970-01-01T00:00:00Z,1970-01-08T00:00:00Z").body);
+  EXPECT_EQ(saved.at("spans").front().at("energy_joules"), 0);
+}
+
+TEST_F(ApiTest, RecurrencesComeInPages) {
+  Api api(service_, metrics_, nullptr, {});
+  Ask(api, "POST", "/v1/jobs", kJob);
+  for (int i = 0; i < 5; ++i) Ask(api, "POST", "/v1/jobs/mnist/trials");
+  std::vector<std::int64_t> seen;
+  std::string after = "-1";
+  for (int page = 0; page < 3; ++page) {
+    const Json json =
+        Json::parse(Ask(api, "GET", "/v1/jobs/mnist/recurrences?limit=2&after=" + after).body);
+    for (const Json& recurrence : json.at("recurrences"))
+      seen.push_back(recurrence.at("recurrence"));
+    if (json.at("next").is_null()) break;
+    after = json.at("next").dump();
+  }
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST_F(ApiTest, BoundsAndEtasThatMakeNoSenseAreRefused) {
+  Api api(service_, metrics_, nullptr, {});
+  Ask(api, "POST", "/v1/jobs", kJob);
+  for (const char* target :
+       {"/v1/savings", "/v1/savings?bounds=", "/v1/savings?bounds=0", "/v1/savings?bounds=2,1",
+        "/v1/savings?bounds=1,1", "/v1/savings?bounds=1,yesterday", "/v1/jobs/mnist/arms?eta=2",
+        "/v1/jobs/mnist/arms?eta=much", "/v1/jobs/mnist/recurrences?after=-2"})
+    EXPECT_EQ(Ask(api, "GET", target).status, 422) << target;
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist/arms?eta=1").status, 200);
+}
+
+TEST_F(ApiTest, TheApplicationIsServedBesideTheRoutesAndNeedsNoToken) {
+  const web::Application application({.program = "zeus serve", .features = {"jobs"}});
+  Api api(service_, metrics_, nullptr, {.application = &application});
+  EXPECT_EQ(Ask(api, "GET", "/app.json").status, 200);
+  EXPECT_EQ(Ask(api, "GET", "/").content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(Ask(api, "POST", "/").status, 404);
+  EXPECT_EQ(Ask(api, "GET", "/healthz").status, 200);
+  Api without(service_, metrics_, nullptr, {});
+  EXPECT_EQ(Ask(without, "GET", "/").status, 404);
 }
 
 TEST_F(ApiTest, AChangeNamesTheJobWhoseStreamsAreToLook) {
@@ -93,6 +158,24 @@ TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer  " + token).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", token).status, 401);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer").status, 401);
+}
+
+TEST_F(ApiTest, CallersLearnWhatTheyMayDo) {
+  zeus::testing::TemporaryDirectory directory;
+  const auto path = directory.path() / "tokens";
+  const auto add = [&](const http::TokenEntry& token) {
+    return http::AddToken(path, token).value();
+  };
+  const std::string reader = add({.name = "tv", .role = http::Role::kRead, .name_space = "team"});
+  const std::string writer = add({.name = "ci"});
+  const auto tokens = http::TokenFile::Open(path).value();
+  Api api(service_, metrics_, nullptr, {.access = {.tokens = tokens.get()}});
+  EXPECT_EQ(Ask(api, "GET", "/v1/me", "", "Bearer " + reader).body,
+            R"({"user":"tv","name_space":"team","may_change":false})");
+  EXPECT_EQ(Ask(api, "GET", "/v1/me", "", "Bearer " + writer).body,
+            R"({"user":"ci","name_space":"","may_change":true})");
+  Api open(service_, metrics_, nullptr, {});
+  EXPECT_EQ(Ask(open, "GET", "/v1/me").body, R"({"user":null,"name_space":"","may_change":true})");
 }
 
 using namespace std::chrono_literals;

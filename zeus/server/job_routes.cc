@@ -11,8 +11,11 @@
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/job/job_policy.h"
+#include "zeus/job/memory_repository.h"
+#include "zeus/job/other_eta.h"
 #include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
+#include "zeus/wire/overviews.h"
 #include "zeus/wire/requests.h"
 
 namespace zeus::server {
@@ -35,29 +38,19 @@ Result<http::Answer> Register(JobService& service, ServerMetrics& metrics,
   metrics.CountJob();
   http::Answer answer = http::JsonAnswer(201, json);
   answer.headers.emplace_back("Location", "/v1/jobs/" + registered.job.spec.id);
+  answer.changed_topic = registered.job.spec.id;
   return answer;
 }
 
-// "key" or "key:value".
-void ReadLabel(const Query& parameters, JobQuery& query) {
-  const auto label = FindParameter(parameters, "label");
-  if (!label) return;
-  const auto colon = label->find(':');
-  query.label = label->substr(0, colon);
-  if (colon != std::string::npos) query.label_value = label->substr(colon + 1);
-}
-
 Result<http::Answer> ListJobs(JobService& service, const http::Request& request) {
-  ZEUS_TRY(const int limit, PageSize(request.query));
-  JobQuery query{.after = FindParameter(request.query, "after").value_or(""), .limit = limit};
-  ReadLabel(request.query, query);
+  ZEUS_TRY(const JobQuery query, ReadJobQuery(request.query));
   ZEUS_TRY(const std::vector<Job> jobs, service.ListJobs(query));
   Json list = Json::array();
   for (const Job& job : jobs) {
     ZEUS_TRY(Json json, JobJson(job));
     list.push_back(std::move(json));
   }
-  const bool full = jobs.size() == static_cast<std::size_t>(limit);
+  const bool full = jobs.size() == static_cast<std::size_t>(query.limit);
   return http::JsonAnswer(
       200, {{"jobs", std::move(list)}, {"next", full ? Json(jobs.back().spec.id) : Json()}});
 }
@@ -75,6 +68,14 @@ Result<http::Answer> DeleteJob(JobService& service, const http::Request& request
 
 Result<http::Answer> GetArms(JobService& service, const http::Request& request) {
   const std::string model = FindParameter(request.query, "gpu_model").value_or("");
+  if (const auto eta = FindParameter(request.query, "eta")) {
+    const auto number = ParseDouble(*eta);
+    if (!number.ok()) return InvalidArgument("eta: must be a number from 0 to 1: " + Quote(*eta));
+    ZEUS_TRY(const Job job, service.GetJob(request.parameters[0]));
+    ZEUS_TRY(const std::vector<Trial> trials, AllTrials(service, job.spec.id));
+    ZEUS_TRY(const OtherEta other, ReplayUnderEta(job, trials, model, number.value()));
+    return http::JsonAnswer(200, wire::ToJson(other));
+  }
   ZEUS_TRY(const JobArms arms, service.GetArms(request.parameters[0], model));
   return http::JsonAnswer(200, wire::ToJson(arms));
 }
@@ -167,10 +168,11 @@ void AddKnowledgeRoutes(const JobTenants& tenants, const CarbonAccounting* carbo
               .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return GetArms(service, r);
               }),
-              .summary = "What is believed about each batch size on a GPU model",
+              .summary = "What is believed about each batch size on a GPU model, also had eta been "
+                         "another",
               .answer_schema = "Arms",
-              .statuses = {200, 404},
-              .query = {"gpu_model"}});
+              .statuses = {200, 404, 422},
+              .query = {"gpu_model", "eta"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/savings",
               .handler = tenants.Jobs([carbon](ScopedJobService& service, const http::Request& r) {

@@ -7,34 +7,10 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/http/openapi.h"
 
 namespace zeus::server {
 namespace {
-
-Json SchemaReference(std::string_view name) {
-  return {{"$ref", fmt::format("#/components/schemas/{}", name)}};
-}
-
-Json JsonContent(std::string_view schema) {
-  return {{"application/json", {{"schema", SchemaReference(schema)}}}};
-}
-
-Json Parameters(const http::Route& route) {
-  Json parameters = Json::array();
-  const http::Target target = http::ParseTarget(route.pattern).value();
-  for (const std::string& segment : target.segments)
-    if (segment.starts_with('{'))
-      parameters.push_back({{"name", segment.substr(1, segment.size() - 2)},
-                            {"in", "path"},
-                            {"required", true},
-                            {"schema", {{"type", "string"}}}});
-  for (const std::string_view name : route.query)
-    parameters.push_back({{"name", name},
-                          {"in", "query"},
-                          {"required", route.dialect == http::Dialect::kReference},
-                          {"schema", {{"type", "string"}}}});
-  return parameters;
-}
 
 std::string_view Meaning(int status) {
   switch (status) {
@@ -67,9 +43,9 @@ Json AnswerObject(const http::Route& route, int status) {
   Json answer = {{"description", Meaning(status)}};
   if (status >= 400) {
     answer["content"] =
-        JsonContent(route.dialect == http::Dialect::kOurs ? "Error" : "ReferenceError");
+        http::SchemaContent(route.dialect == http::Dialect::kOurs ? "Error" : "ReferenceError");
   } else if (!route.answer_schema.empty() && status != 204) {
-    answer["content"] = JsonContent(route.answer_schema);
+    answer["content"] = http::SchemaContent(route.answer_schema);
   } else if (status == 200) {
     answer["content"] = {{"text/plain", {{"schema", {{"type", "string"}}}}}};
   }
@@ -80,13 +56,17 @@ Json Operation(const http::Route& route) {
   Json answers = Json::object();
   for (const int status : route.statuses)
     answers[std::to_string(status)] = AnswerObject(route, status);
-  Json operation = {{"summary", route.summary}, {"parameters", Parameters(route)}};
+  Json operation = {{"summary", route.summary},
+                    {"parameters", http::ParameterList(route.pattern, route.query,
+                                                       route.dialect == http::Dialect::kReference
+                                                           ? http::QueryFields::kRequired
+                                                           : http::QueryFields::kOptional)}};
   if (!route.request_schema.empty())
-    operation["requestBody"] = {{"content", JsonContent(route.request_schema)}};
+    operation["requestBody"] = {{"content", http::SchemaContent(route.request_schema)}};
   if (route.access != http::Access::kOpen) {
     for (const int status : {401, 403, 429})
       answers[std::to_string(status)] = AnswerObject(route, status);
-    operation["security"] = Json::array({{{"token", Json::array()}}, Json::object()});
+    operation["security"] = http::TokenSecurity();
   }
   operation["responses"] = std::move(answers);
   return operation;
@@ -176,6 +156,9 @@ constexpr const char* kAnswers = R"json({
   "items": {"type": "object", "required": ["name", "jobs", "trials", "plans"], "properties": {
     "name": {"type": "string"}, "jobs": {"type": "integer"}, "trials": {"type": "integer"},
     "plans": {"type": "integer"}}}}}},
+"Caller": {"type": "object", "required": ["user", "name_space", "may_change"], "properties": {
+  "user": {"type": ["string", "null"]}, "name_space": {"type": "string"},
+  "may_change": {"type": "boolean"}}},
 "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
 "OpenApi": {"type": "object", "required": ["openapi", "paths"]},
 "Job": {
@@ -216,7 +199,7 @@ constexpr const char* kAnswers = R"json({
     "epoch_cost_joules": {"type": ["number", "null"]},
     "power_limit_watts": {"type": ["number", "null"]}, "reason": {"type": "string"},
     "undisturbed": {"type": "boolean"}, "shared": {"type": "boolean"},
-    "unmeasured": {"type": "boolean"}}},
+    "unmeasured": {"type": "boolean"}, "why": {"type": "string"}}},
 "TrialPage": {
   "type": "object", "required": ["trials", "next"],
   "properties": {"trials": {"type": "array", "items": {"$ref": "#/components/schemas/Trial"}},
@@ -237,6 +220,13 @@ constexpr const char* kAnswers = R"json({
   "properties": {
     "gpu_model": {"type": "string"}, "stage": {"type": "string"},
     "best_batch_size": {"type": "integer"},
+    "next": {"$ref": "#/components/schemas/NextChoice"},
+    "eta": {"type": "number", "description": "this and what follows: asked for with eta"},
+    "own_best_batch_size": {"type": "integer"},
+    "measured": {"type": "array", "items": {"$ref": "#/components/schemas/MeasuredArm"}},
+    "energy_change": {"$ref": "#/components/schemas/RelativeChange"},
+    "time_change": {"$ref": "#/components/schemas/RelativeChange"},
+    "notes": {"type": "array", "items": {"type": "string"}},
     "arms": {"type": "array", "items": {
       "type": "object",
       "required": ["batch_size", "state", "runs", "converged", "epoch_cost_profiled"],
@@ -306,6 +296,103 @@ constexpr const char* kAnswers = R"json({
   "type": "object", "required": ["events", "next"],
   "properties": {"events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}},
                  "next": {"type": ["integer", "null"]}}}
+})json";
+
+// Bodies of the answers that pages show.
+constexpr const char* kOverviews = R"json({
+"NextChoice": {
+  "type": ["object", "null"], "description": "the choice for a recurrence that began now",
+  "required": ["batch_size", "role", "why", "settled", "outlook"],
+  "properties": {
+    "batch_size": {"type": "integer", "minimum": 1},
+    "role": {"enum": ["exploring", "concurrent", "exploiting", "baseline"]},
+    "why": {"type": "string"}, "settled": {"type": "boolean"}, "outlook": {"type": "string"}}},
+"RelativeChange": {
+  "type": ["object", "null"], "required": ["percent", "sigma_percent"],
+  "properties": {"percent": {"type": "number"}, "sigma_percent": {"type": ["number", "null"]}}},
+"MeasuredArm": {
+  "type": "object",
+  "required": ["batch_size", "runs", "reached", "energy_joules", "energy_sigma_joules",
+               "time_seconds", "time_sigma_seconds", "cost_joules", "cost_sigma_joules"],
+  "properties": {
+    "batch_size": {"type": "integer"}, "runs": {"type": "integer", "minimum": 0},
+    "reached": {"type": "integer", "minimum": 0},
+    "energy_joules": {"type": ["number", "null"]},
+    "energy_sigma_joules": {"type": ["number", "null"]},
+    "time_seconds": {"type": ["number", "null"]},
+    "time_sigma_seconds": {"type": ["number", "null"]},
+    "cost_joules": {"type": ["number", "null"]},
+    "cost_sigma_joules": {"type": ["number", "null"]}}},
+"JobOverview": {
+  "type": "object", "required": ["job", "next", "savings", "latest_trial", "running"],
+  "properties": {
+    "job": {"$ref": "#/components/schemas/Job"},
+    "next": {"$ref": "#/components/schemas/NextChoice"},
+    "savings": {"$ref": "#/components/schemas/Savings"},
+    "latest_trial": {"type": ["object", "null"]},
+    "running": {"type": "array", "items": {"$ref": "#/components/schemas/Trial"}}}},
+"JobOverviewPage": {
+  "type": "object", "required": ["jobs", "next"],
+  "properties": {"jobs": {"type": "array", "items": {"$ref": "#/components/schemas/JobOverview"}},
+                 "next": {"type": ["string", "null"]}}},
+"Recurrence": {
+  "type": "object",
+  "required": ["recurrence", "tries", "first_batch_size", "batch_size", "gpu_model", "role",
+               "converged", "under_way", "failed", "profiling", "shared", "unmeasured",
+               "started_at", "ended_at", "energy_joules", "time_seconds", "cost_joules"],
+  "properties": {
+    "recurrence": {"type": "integer", "minimum": 0}, "tries": {"type": "integer", "minimum": 1},
+    "first_batch_size": {"type": "integer"}, "batch_size": {"type": "integer"},
+    "gpu_model": {"type": "string"},
+    "role": {"enum": ["exploring", "concurrent", "exploiting", "baseline"]},
+    "converged": {"type": "boolean"}, "under_way": {"type": "boolean"},
+    "failed": {"type": "boolean"}, "profiling": {"type": "boolean"},
+    "shared": {"type": "boolean"}, "unmeasured": {"type": "boolean"},
+    "started_at": {"type": "string"}, "ended_at": {"type": ["string", "null"]},
+    "energy_joules": {"type": "number"}, "time_seconds": {"type": "number"},
+    "cost_joules": {"type": "number"}}},
+"RecurrencePage": {
+  "type": "object", "required": ["recurrences", "next"],
+  "properties": {
+    "recurrences": {"type": "array", "items": {"$ref": "#/components/schemas/Recurrence"}},
+    "next": {"type": ["integer", "null"]}}},
+"SpanSavings": {
+  "type": "object",
+  "required": ["from", "until", "jobs", "recurrences", "charged_joules", "energy_joules",
+               "energy_sigma_joules", "energy_kwh", "energy_sigma_kwh", "time_seconds",
+               "time_sigma_seconds", "unknown_jobs"],
+  "properties": {
+    "from": {"type": "string"}, "until": {"type": "string"}, "jobs": {"type": "integer"},
+    "recurrences": {"type": "integer"}, "charged_joules": {"type": "number"},
+    "energy_joules": {"type": "number"}, "energy_sigma_joules": {"type": "number"},
+    "energy_kwh": {"type": "number"}, "energy_sigma_kwh": {"type": "number"},
+    "time_seconds": {"type": "number"}, "time_sigma_seconds": {"type": "number"},
+    "unknown_jobs": {"type": "array", "items": {"type": "string"}}}},
+"SpanSavingsList": {
+  "type": "object", "required": ["spans"],
+  "properties": {"spans": {"type": "array",
+                           "items": {"$ref": "#/components/schemas/SpanSavings"}}}},
+"PlanSummary": {
+  "type": "object",
+  "required": ["id", "created_at", "version", "pace_seconds", "stages", "microbatches", "schedule",
+               "replicas", "gpus", "solved"],
+  "properties": {
+    "id": {"type": "string"}, "created_at": {"type": "string"},
+    "version": {"type": "integer", "minimum": 1}, "pace_seconds": {"type": ["number", "null"]},
+    "stages": {"type": "integer"}, "microbatches": {"type": "integer"},
+    "schedule": {"type": "string"}, "replicas": {"type": "integer"}, "gpus": {"type": "integer"},
+    "solved": {
+      "type": ["object", "null"], "description": "null: its frontier is not in memory",
+      "required": ["time_seconds", "energy_joules", "baseline_time_seconds",
+                   "baseline_energy_joules"],
+      "properties": {
+        "time_seconds": {"type": "number"}, "energy_joules": {"type": "number"},
+        "baseline_time_seconds": {"type": "number"},
+        "baseline_energy_joules": {"type": "number"}}}}},
+"PlanSummaryPage": {
+  "type": "object", "required": ["plans", "next"],
+  "properties": {"plans": {"type": "array", "items": {"$ref": "#/components/schemas/PlanSummary"}},
+                 "next": {"type": ["string", "null"]}}}
 })json";
 
 // Bodies in the dialect of the Python implementation's batch size optimizer.
@@ -466,6 +553,7 @@ Json OpenApiPlanSchemas() {
 Json OpenApiSchemas() {
   Json schemas = Json::parse(kRequestSchemas);
   schemas.update(Json::parse(kAnswers));
+  schemas.update(Json::parse(kOverviews));
   schemas.update(Json::parse(kReference));
   schemas.update(OpenApiPlanSchemas());
   return schemas;
@@ -481,8 +569,7 @@ Json OpenApiDocument(const std::vector<http::Route>& routes, std::string_view ve
           {"info", {{"title", "Zeus job server"}, {"version", version}}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", OpenApiSchemas()},
-            {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
+           {{"schemas", OpenApiSchemas()}, {"securitySchemes", http::TokenSecuritySchemes()}}}};
 }
 
 }  // namespace zeus::server

@@ -14,6 +14,7 @@
 #include "zeus/plan/plan_repository.h"
 #include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
+#include "zeus/wire/overviews.h"
 #include "zeus/wire/reference.h"
 #include "zeus/wire/requests.h"
 
@@ -43,6 +44,23 @@ Result<http::Answer> ListPlans(PlanService& service, const http::Request& reques
            service.List(FindParameter(request.query, "after").value_or(""), limit));
   const bool full = ids.size() == static_cast<std::size_t>(limit);
   return http::JsonAnswer(200, {{"plans", ids}, {"next", full ? Json(ids.back()) : Json()}});
+}
+
+Result<http::Answer> SummarizePlans(PlanService& service, const http::Request& request) {
+  ZEUS_TRY(const int limit, PageSize(request.query));
+  ZEUS_TRY(const std::vector<std::string> ids,
+           service.List(FindParameter(request.query, "after").value_or(""), limit));
+  Json list = Json::array();
+  for (const std::string& id : ids) {
+    const Result<PlanSummary> summary = service.Summarize(id);
+    if (summary.ok())
+      list.push_back(wire::ToJson(summary.value()));
+    else if (summary.error().code != ErrorCode::kNotFound)  // It was deleted meanwhile.
+      return summary.error();
+  }
+  const bool full = ids.size() == static_cast<std::size_t>(limit);
+  return http::JsonAnswer(200,
+                          {{"plans", std::move(list)}, {"next", full ? Json(ids.back()) : Json()}});
 }
 
 // A caller that already has the latest version gets 204 at once, and no plan is made.
@@ -104,6 +122,15 @@ void AddReadingRoutes(const PlanTenants& tenants, http::Router& router) {
               }),
               .summary = "List the ids of plans",
               .answer_schema = "PlanPage",
+              .statuses = {200, 422},
+              .query = {"after", "limit"}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/plan-summaries",
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
+                return SummarizePlans(service, r);
+              }),
+              .summary = "List plans with their shape, without solving any",
+              .answer_schema = "PlanSummaryPage",
               .statuses = {200, 422},
               .query = {"after", "limit"}});
   router.Add({.method = "GET",

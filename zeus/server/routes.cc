@@ -48,6 +48,17 @@ Result<int> PageSize(const Query& query) {
   return static_cast<int>(size);
 }
 
+Result<JobQuery> ReadJobQuery(const Query& parameters) {
+  ZEUS_TRY(const int limit, PageSize(parameters));
+  JobQuery query{.after = FindParameter(parameters, "after").value_or(""), .limit = limit};
+  const auto label = FindParameter(parameters, "label");
+  if (!label) return query;
+  const auto colon = label->find(':');
+  query.label = label->substr(0, colon);
+  if (colon != std::string::npos) query.label_value = label->substr(colon + 1);
+  return query;
+}
+
 Result<std::int64_t> TrialNumber(const std::string& text) {
   const auto number = ParseInteger(text);
   if (number.ok() && number.value() > 0) return number.value();

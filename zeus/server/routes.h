@@ -11,7 +11,9 @@
 #include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/message.h"
 #include "zeus/http/router.h"
+#include "zeus/job/job_overview.h"
 #include "zeus/plan/pipeline_sessions.h"
+#include "zeus/server/job_feed.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/tenants.h"
 
@@ -38,6 +40,9 @@ Result<double> PositiveParameter(const Query& query, const std::string& name);
 // Returns the parameter `limit`, the number of entries of a page: 1 to 1000, 100 by default.
 Result<int> PageSize(const Query& query);
 
+// Reads `after`, `limit` and `label` ("key" or "key:value") of a list of jobs.
+Result<JobQuery> ReadJobQuery(const Query& parameters);
+
 // Parses the number of a trial in a path. Returns kNotFound for any other text.
 Result<std::int64_t> TrialNumber(const std::string& text);
 
@@ -51,6 +56,13 @@ http::Answer ErrorAnswer(const Error& error, http::Dialect dialect);
 // `carbon` converts saved energy into emissions and money; null: answers have neither.
 void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, const CarbonAccounting* carbon,
                   http::Router& router);
+
+// /v1/job-overviews, /v1/savings and the like: what pages show, in one request. `overviews` is
+// shared by all requests.
+void AddOverviewRoutes(const JobTenants& tenants, JobOverviews& overviews, http::Router& router);
+
+// /v1/events.
+void AddFeedRoute(JobFeed& feed, http::Router& router);
 
 // /v1/jobs/{id}/trials.
 void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router);

@@ -316,6 +316,13 @@ Result<CurrentPlan> ScopedPlanService::ReportPace(const std::string& id,
   return Stripped(inner_.ReportPace(inner, pace));
 }
 
+Result<PlanSummary> ScopedPlanService::Summarize(const std::string& id) {
+  ZEUS_TRY(const std::string inner, InnerId(name_space_, id));
+  ZEUS_TRY(PlanSummary summary, inner_.Summarize(inner));
+  summary.id = id;
+  return summary;
+}
+
 Result<std::vector<std::string>> ScopedPlanService::List(const std::string& after, int limit) {
   const auto next = [&](const std::string& from, int most) { return inner_.List(from, most); };
   ZEUS_TRY(std::vector<std::string> ids,

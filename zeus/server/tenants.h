@@ -120,6 +120,7 @@ class ScopedPlanService final : public PlanService {
   Result<PlanFrontier> GetFrontier(const std::string& id) override;
   Result<pipeline::PipelinePlan> PlanFor(const std::string& id, Seconds deadline) override;
   Result<CurrentPlan> ReportPace(const std::string& id, std::optional<Seconds> pace) override;
+  Result<PlanSummary> Summarize(const std::string& id) override;
   Result<std::vector<std::string>> List(const std::string& after, int limit) override;
   Status Delete(const std::string& id) override;
 

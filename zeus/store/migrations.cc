@@ -151,9 +151,14 @@ constexpr std::array kUnmeasured = {
     "ALTER TABLE trials ADD COLUMN unmeasured BIGINT NOT NULL DEFAULT 0",
 };
 
+// Why a run has its batch size; not recorded for earlier runs.
+constexpr std::array kReasons = {
+    "ALTER TABLE trials ADD COLUMN why TEXT NOT NULL DEFAULT ''",
+};
+
 // In order; the first one has number 1.
-const std::array<std::span<const char* const>, 6> kMigrations = {
-    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured};
+const std::array<std::span<const char* const>, 7> kMigrations = {
+    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kReasons};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

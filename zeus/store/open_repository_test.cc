@@ -62,7 +62,7 @@ TEST_F(OpenRepositoryTest, AFileOfAnEarlierVersionKeepsWhatIsInIt) {
   Execute(File(),
           "DROP TABLE lease_clock; DROP TABLE zeus_probe;"
           "ALTER TABLE trials DROP COLUMN undisturbed; ALTER TABLE trials DROP COLUMN shared;"
-          "ALTER TABLE trials DROP COLUMN unmeasured;"
+          "ALTER TABLE trials DROP COLUMN unmeasured; ALTER TABLE trials DROP COLUMN why;"
           "DELETE FROM zeus_migrations WHERE version > 2");
   const auto repository = OpenRepository(Url(File()));
   ASSERT_TRUE(repository.ok()) << repository.error().message;

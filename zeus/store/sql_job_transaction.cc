@@ -147,7 +147,7 @@ const std::string kTrialColumnsButKey =
     "recurrence, attempt, batch_size, role, gpu_model, max_power_watts, status, "
     "request_id, started_at, lease_seconds, lease_until, ended_at, epochs, time_seconds, "
     "energy_joules, cost_joules, metric, epoch_cost_joules, power_limit_watts, reason, "
-    "undisturbed, shared, unmeasured";
+    "undisturbed, shared, unmeasured, why";
 const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
 
@@ -179,7 +179,7 @@ Result<SqlRow> ToRow(const Trial& trial) {
       Real(trial.time.count()), Real(trial.energy.value()), Real(trial.cost.value()),
       trial.metric ? Real(*trial.metric) : SqlValue(), OptionalUnit(trial.epoch_cost),
       OptionalUnit(trial.power_limit), Text(trial.reason), Integer(trial.undisturbed ? 1 : 0),
-      Integer(trial.shared ? 1 : 0), Integer(trial.unmeasured ? 1 : 0));
+      Integer(trial.shared ? 1 : 0), Integer(trial.unmeasured ? 1 : 0), Text(trial.why));
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "trial"));
   return row;
 }
@@ -252,6 +252,7 @@ Result<Trial> TrialFrom(SqlRow row) {
   trial.undisturbed = reader.Integer() != 0;
   trial.shared = reader.Integer() != 0;
   trial.unmeasured = reader.Integer() != 0;
+  trial.why = reader.Text();
   ZEUS_RETURN_IF_ERROR(reader.status());
   return trial;
 }
@@ -556,7 +557,7 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 }
 
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
-  static const std::string kInsert = InsertInto("trials", kTrialColumns, 25);
+  static const std::string kInsert = InsertInto("trials", kTrialColumns, 26);
   ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kInsert, std::move(row), trial);
   return Ok();
@@ -564,7 +565,7 @@ Status SqlJobTransaction::InsertTrial(const Trial& trial) {
 
 Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
-                                     Placeholders(3, 25) + ") WHERE job_id = $1 AND number = $2";
+                                     Placeholders(3, 26) + ") WHERE job_id = $1 AND number = $2";
   ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kUpdate, std::move(row), trial);
   return Ok();

@@ -94,6 +94,7 @@ Json ToJson(const Trial& trial) {
           {"epoch_cost_joules", OrNull(trial.epoch_cost)},
           {"power_limit_watts", OrNull(trial.power_limit)},
           {"reason", trial.reason},
+          {"why", trial.why},
           {"undisturbed", trial.undisturbed},
           {"shared", trial.shared},
           {"unmeasured", trial.unmeasured}};
@@ -128,6 +129,7 @@ void ReadLife(FieldReader& fields, Trial& trial) {
   RequireTime(fields, "lease_until", trial.lease_until);
   ReadTime(fields, "ended_at", trial.ended_at);
   fields.Read("reason", trial.reason);
+  fields.Read("why", trial.why);
 }
 
 void ReadResults(FieldReader& fields, Trial& trial) {
@@ -281,6 +283,30 @@ Result<ArmBelief> ArmFromJson(const Json& json) {
   return arm;
 }
 
+Json ToJson(const Explanation& told) {
+  return {{"batch_size", told.choice.batch_size},
+          {"role", Name(told.choice.role)},
+          {"why", told.why},
+          {"settled", told.settled},
+          {"outlook", told.outlook}};
+}
+
+Result<Explanation> ExplanationFromJson(const Json& json) {
+  Explanation told;
+  std::string role;
+  FieldReader fields("the next choice", json);
+  fields.Require("batch_size", told.choice.batch_size);
+  fields.Require("role", role);
+  fields.Require("why", told.why);
+  fields.Require("settled", told.settled);
+  fields.Require("outlook", told.outlook);
+  const auto known_role = RunRoleNamed(role);
+  if (!known_role) fields.Fail("role", "is not known");
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  told.choice.role = *known_role;
+  return told;
+}
+
 }  // namespace
 
 std::string_view Name(ArmState state) {
@@ -295,7 +321,8 @@ Json ToJson(const JobArms& arms) {
   return {{"gpu_model", arms.gpu_model},
           {"stage", arms.stage},
           {"best_batch_size", arms.best_batch_size},
-          {"arms", std::move(list)}};
+          {"arms", std::move(list)},
+          {"next", arms.next ? ToJson(*arms.next) : Json()}};
 }
 
 Result<JobArms> JobArmsFromJson(const Json& json) {
@@ -310,6 +337,9 @@ Result<JobArms> JobArmsFromJson(const Json& json) {
   for (const Json& item : *list) {
     ZEUS_TRY(const ArmBelief arm, ArmFromJson(item));
     arms.arms.push_back(arm);
+  }
+  if (const Json& next = Part(json, "next"); !next.is_null()) {
+    ZEUS_TRY(arms.next, ExplanationFromJson(next));
   }
   return arms;
 }

@@ -34,7 +34,8 @@ Trial SomeTrial() {
           .metric = 0.5,
           .epoch_cost = 400_J,
           .power_limit = 150_W,
-          .reason = "budget"};
+          .reason = "budget",
+          .why = "it costs least"};
 }
 
 Job SomeJob() {
@@ -60,6 +61,23 @@ TEST(WireAnswersTest, ATrialComesBackAsItWas) {
   EXPECT_EQ(ToJson(read.value()), ToJson(SomeTrial()));
   EXPECT_EQ(read.value().ended_at, SomeTrial().ended_at);
   EXPECT_EQ(read.value().role, RunRole::kConcurrent);
+}
+
+TEST(WireAnswersTest, TheNextChoiceComesWithItsReasonsUnlessTheServerIsOld) {
+  JobArms arms{.gpu_model = "V100",
+               .stage = "optimizing",
+               .best_batch_size = 64,
+               .next = Explanation{.choice = {.batch_size = 32, .role = RunRole::kExploring},
+                                   .why = "It may be cheaper.",
+                                   .outlook = "Still learning."}};
+  const auto read = JobArmsFromJson(ToJson(arms));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(read.value().next);
+  EXPECT_EQ(read.value().next->choice, arms.next->choice);
+  EXPECT_EQ(read.value().next->why, arms.next->why);
+  Json old = ToJson(arms);
+  old.erase("next");
+  EXPECT_FALSE(JobArmsFromJson(old).value().next);
 }
 
 TEST(WireAnswersTest, ATrialThatJustBeganKnowsLess) {

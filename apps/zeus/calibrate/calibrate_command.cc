@@ -14,6 +14,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
+#include "zeus/client/node/open_node.h"
 #include "zeus/device/node.h"
 #include "zeus/monitor/profile_store.h"
 #include "zeus/process/signal_watch.h"
@@ -138,10 +139,22 @@ Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& 
   return std::ranges::all_of(reports, &GpuReport::AnySensor) ? 0 : 1;
 }
 
+// How a sensor behaves shows only to those who ask the driver themselves: the daemon's readings
+// come when its recorder took them.
+Result<Node> OpenForCalibration(Clock& clock, const Surroundings& here, const Options& options) {
+  if (options.show || options.remove) return client::OpenNode(here);
+  ZEUS_TRY(Node node, Discover(here));
+  ZEUS_TRY(const client::NodeWay way, client::ChooseWay(clock));
+  if (!node.gpus.empty() || !way.through_daemon) return node;
+  return Error{ErrorCode::kNotSupported,
+               "a calibration asks the driver itself, and the GPUs here are behind the node "
+               "daemon: run it where the driver is, without ZEUSD_SOCK_PATH and ZEUSD_HOST_PORT"};
+}
+
 Result<int> Run(const Options& options) {
   SystemClock clock;
   const Surroundings here = RealSurroundings(clock);
-  ZEUS_TRY(const Node node, Discover(here));
+  ZEUS_TRY(const Node node, OpenForCalibration(clock, here, options));
   ZEUS_TRY(const std::vector<Gpu*> gpus, ChooseGpus(node, options.gpus));
   const ProfileStore store = ProfileStore::FromEnvironment(here.environment);
   if (options.show) return Show(gpus, store, options.json);

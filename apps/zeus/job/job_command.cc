@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -20,6 +21,7 @@
 #include "zeus/job/event_replay.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/wire/answers.h"
+#include "zeus/wire/overviews.h"
 
 namespace zeus::cli {
 namespace {
@@ -136,20 +138,8 @@ Result<int> Savings(JobSource& source, const JobFlags& flags) {
 
 // A line each: the job, then its trials, then its events.
 Result<int> Export(JobSource& source, const JobFlags& flags) {
-  ZEUS_TRY(const Job job, source.service().GetJob(flags.id));
-  ZEUS_TRY(const std::vector<Trial> trials, AllTrials(source.service(), flags.id));
-  ZEUS_TRY(const std::vector<JobEvent> events, AllEvents(source.service(), flags.id));
-  std::string text;
-  const auto add = [&text](const char* kind, Json content) {
-    Json line{{"record", kind}};
-    line.update(content);
-    text += JsonText(line) + "\n";
-  };
-  Json head = wire::ToJson(job, std::nullopt);
-  head["schema"] = "zeus.job_export/1";
-  add("job", std::move(head));
-  for (const Trial& trial : trials) add("trial", wire::ToJson(trial));
-  for (const JobEvent& event : events) add("event", wire::ToJson(event));
+  ZEUS_TRY(const std::string text,
+           wire::ExportText(source.service(), flags.id, std::numeric_limits<std::size_t>::max()));
   if (!flags.output.empty() && flags.output != "-") {
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
   } else {

@@ -14,6 +14,7 @@
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/wire/answers.h"
+#include "zeus/wire/overviews.h"
 
 namespace zeus::cli {
 namespace {
@@ -49,56 +50,13 @@ std::optional<UsualAmounts> Usual(const std::vector<RecurrenceAmounts>& recurren
                       .cost = MeanPerTraining(cost)};
 }
 
-std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
-  std::map<std::int64_t, RecurrenceAmounts> recurrences;
-  for (const Trial& trial : trials) {
-    RecurrenceAmounts& sum = recurrences[trial.recurrence];
-    if (sum.tries++ == 0) {
-      sum.recurrence = trial.recurrence;
-      sum.first_batch_size = trial.batch_size;
-      sum.gpu_model = trial.gpu_model;
-      sum.role = trial.role;
-    }
-    sum.batch_size = trial.batch_size;
-    sum.converged = sum.converged || trial.status == TrialStatus::kConverged;
-    sum.shared = sum.shared || trial.shared;
-    sum.unmeasured = sum.unmeasured || trial.unmeasured;
-    sum.energy += trial.energy;
-    sum.time += trial.time;
-    sum.cost += trial.cost;
-  }
-  std::vector<RecurrenceAmounts> list;
-  for (const auto& [number, amounts] : recurrences) list.push_back(amounts);
-  return list;
-}
-
-MeasuredArm Measured(const Lessons& lessons, int batch_size) {
-  MeasuredArm arm{.batch_size = batch_size};
-  std::vector<ChargedAmount> costs;
-  for (const Trial& trial : lessons.trials) {
-    const bool ended =
-        trial.status == TrialStatus::kConverged || trial.status == TrialStatus::kStopped;
-    if (trial.batch_size != batch_size || trial.gpu_model != lessons.arms.gpu_model || !ended ||
-        !trial.Comparable() || trial.role == RunRole::kBaseline)
-      continue;
-    const bool reached = trial.status == TrialStatus::kConverged;
-    ++arm.runs;
-    if (reached) ++arm.reached;
-    costs.push_back({.amount = trial.cost.value(), .reached = reached});
-  }
-  arm.cost = MeanPerTraining(costs);
-  return arm;
-}
-
-void MeasureArms(Lessons& lessons) {
-  lessons.measured.clear();
+void FindCheapest(Lessons& lessons) {
   lessons.cheapest.reset();
   double least = HUGE_VAL;
-  for (const ArmBelief& arm : lessons.arms.arms) {
-    const MeasuredArm& measured = lessons.measured.emplace_back(Measured(lessons, arm.batch_size));
+  for (const MeasuredArm& measured : lessons.measured) {
     if (measured.reached == 0 || measured.cost.mean >= least) continue;
     least = measured.cost.mean;
-    lessons.cheapest = arm.batch_size;
+    lessons.cheapest = measured.batch_size;
   }
 }
 
@@ -132,7 +90,8 @@ void Conclude(Lessons& lessons) {
   });
   lessons.at_best_explored = !lessons.at_best;
   if (!lessons.at_best) lessons.at_best = Usual(lessons.recurrences, with_best);
-  MeasureArms(lessons);
+  lessons.measured = MeasureArms(lessons.job.spec, lessons.trials, model, lessons.job.spec.eta);
+  FindCheapest(lessons);
 }
 
 Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query) {
@@ -169,32 +128,16 @@ Json ToJson(const std::optional<UsualAmounts>& amounts) {
           {"cost_sigma_joules", OrNull(amounts->cost.sigma)}};
 }
 
-Json ToJson(const RecurrenceAmounts& amounts) {
-  return {{"recurrence", amounts.recurrence},     {"tries", amounts.tries},
-          {"batch_size", amounts.batch_size},     {"converged", amounts.converged},
-          {"role", Name(amounts.role)},           {"shared", amounts.shared},
-          {"unmeasured", amounts.unmeasured},     {"energy_joules", amounts.energy.value()},
-          {"time_seconds", amounts.time.count()}, {"cost_joules", amounts.cost.value()}};
-}
-
-Json ToJson(const MeasuredArm& arm) {
-  return {{"batch_size", arm.batch_size},
-          {"runs", arm.runs},
-          {"reached", arm.reached},
-          {"cost_joules", arm.reached > 0 ? Json(arm.cost.mean) : Json()},
-          {"cost_sigma_joules", OrNull(arm.cost.sigma)}};
-}
-
 }  // namespace
 
 Json ToJson(const Lessons& lessons) {
   Json recurrences = Json::array();
   for (const RecurrenceAmounts& amounts : lessons.recurrences)
-    recurrences.push_back(ToJson(amounts));
+    recurrences.push_back(wire::ToJson(amounts));
   Json trials = Json::array();
   for (const Trial& trial : lessons.trials) trials.push_back(wire::ToJson(trial));
   Json measured = Json::array();
-  for (const MeasuredArm& arm : lessons.measured) measured.push_back(ToJson(arm));
+  for (const MeasuredArm& arm : lessons.measured) measured.push_back(wire::ToJson(arm));
   return {{"schema", "zeus.job/2"},
           {"job", wire::ToJson(lessons.job, wire::JobProgress{lessons.arms.stage,
                                                               lessons.arms.best_batch_size})},
@@ -373,6 +316,8 @@ std::string SummaryText(const Lessons& lessons) {
   if (!lessons.arms.gpu_model.empty())
     text += fmt::format(" on {}", Printable(lessons.arms.gpu_model));
   text += fmt::format(" (policy {}, {})\n", lessons.job.spec.policy, lessons.arms.stage);
+  if (lessons.arms.next)
+    text += fmt::format("next: {}\n{}\n", lessons.arms.next->why, lessons.arms.next->outlook);
   if (lessons.at_best)
     text += fmt::format(
         "a recurrence takes {} and {}, cost {}\n"

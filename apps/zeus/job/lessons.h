@@ -9,6 +9,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/job/job_service.h"
+#include "zeus/job/recurrences.h"
 
 namespace zeus::cli {
 
@@ -18,33 +19,6 @@ struct RunAmounts {
   Joules energy{};
   Seconds time{};
   Joules cost{};
-};
-
-// All tries of one submission of the job.
-struct RecurrenceAmounts {
-  std::int64_t recurrence = 0;
-  int tries = 0;
-  int first_batch_size = 0;  // This and the next two describe the first try.
-  std::string gpu_model{};
-  RunRole role = RunRole::kExploiting;
-  int batch_size = 0;  // Batch size of the last try.
-  bool converged = false;
-  bool shared = false;      // Other processes used the GPUs of a try.
-  bool unmeasured = false;  // The energy of a try is not known well enough.
-
-  bool Comparable() const { return !shared && !unmeasured; }
-  Joules energy{};
-  Seconds time{};
-  Joules cost{};
-};
-
-// The measured amounts of the runs with one batch size: start of the program and profiling of
-// power limits included. Runs of the baseline and on shared GPUs are left out.
-struct MeasuredArm {
-  int batch_size = 0;
-  int runs = 0;
-  int reached = 0;
-  MeanAmount cost{};  // The cost per run to the target, failed runs included.
 };
 
 // The knowledge about a job and its price: tables, plots and JSON are made from it.

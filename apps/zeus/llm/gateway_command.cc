@@ -1,10 +1,10 @@
 #include <memory>
 
 #include "apps/zeus/carbon_options.h"
-#include "apps/zeus/listening_options.h"
 #include "apps/zeus/llm/commands.h"
 #include "apps/zeus/llm/gateway_session.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/server_options.h"
 
 namespace zeus::cli {
 namespace {

@@ -1,9 +1,9 @@
 #include <memory>
 
-#include "apps/zeus/listening_options.h"
 #include "apps/zeus/llm/commands.h"
 #include "apps/zeus/llm/sim_session.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/server_options.h"
 #include "zeus/device/sim/node_layout.h"
 
 namespace zeus::cli {

@@ -99,5 +99,13 @@ TEST(TopKeysTest, KeysChooseOrderAndFilterAndQuit) {
   EXPECT_FALSE(keys.Press('q'));
 }
 
+TEST(CutToWidthTest, ALineKeepsWhatFitsAndNoPartOfACharacter) {
+  EXPECT_EQ(CutToWidth("abc", 5), "abc");
+  EXPECT_EQ(CutToWidth("abc", 3), "abc");
+  EXPECT_EQ(CutToWidth("31 °C, warm", 4), "31 °");
+  EXPECT_EQ(CutToWidth("31 °C, warm", 3), "31 ");
+  EXPECT_EQ(CutToWidth("abc", 0), "");
+}
+
 }  // namespace node_text_test
 }  // namespace zeus::cli

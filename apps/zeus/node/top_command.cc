@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/zeus/commands.h"
 #include "apps/zeus/monitor/power_table.h"
@@ -107,8 +108,10 @@ Result<int> RunTop(const TopOptions& options) {
       ++shown;
     }
     const auto footer = input.works() ? TopFooter::kKeys : TopFooter::kNone;
-    if (const Status drawn = screen.Show(TopRows(state, view, footer)); !drawn.ok())
-      return drawn.error();
+    std::vector<std::string> rows = TopRows(state, view, footer);
+    if (const auto width = screen.width())
+      for (std::string& row : rows) row = CutToWidth(row, *width);
+    if (const Status drawn = screen.Show(rows); !drawn.ok()) return drawn.error();
     if (options.count > 0 && shown >= options.count) return 0;
     if (WaitForNews(*signals, input, keys, next, clock) == Wake::kQuit) return 0;
   }

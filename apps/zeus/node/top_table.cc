@@ -49,6 +49,18 @@ std::string Title(const TopState& state) {
 
 }  // namespace
 
+std::string CutToWidth(const std::string& line, std::size_t width) {
+  const auto continues = [&line](std::size_t at) {
+    return at < line.size() && (static_cast<unsigned char>(line[at]) & 0xc0U) == 0x80U;
+  };
+  std::size_t end = line.size();
+  while (end > 0 && TextWidth(std::string_view(line).substr(0, end)) > width) {
+    --end;
+    while (continues(end)) --end;
+  }
+  return line.substr(0, end);
+}
+
 bool TopKeys::Press(char key) {
   if (typing_) {
     if (key == '\n' || key == '\r' || key == kEscape) typing_ = false;

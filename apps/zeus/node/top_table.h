@@ -43,4 +43,8 @@ class TopKeys {
 enum class TopFooter { kNone, kKeys };
 std::vector<std::string> TopRows(const TopState& state, const TopView& view, TopFooter footer);
 
+// The beginning of a line that fits into so many columns of a terminal: a longer one would go on in
+// the next row, and the picture could not be drawn over.
+std::string CutToWidth(const std::string& line, std::size_t width);
+
 }  // namespace zeus::cli

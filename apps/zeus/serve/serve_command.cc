@@ -2,7 +2,6 @@
 
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
-#include "apps/zeus/listening_options.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/serve/serve_session.h"
 #include "zeus/optimizer/pipeline/schedule.h"
@@ -38,7 +37,7 @@ void AddSecurityOptions(Verb verb, ServeOptions& options) {
                  "How much a name space may hold, like team:jobs=10,trials=1000,plans=5; * is for "
                  "those without one of their own; may be repeated")
       .TypeName("TEXT");
-  AddTlsOptions(verb, options.tls_certificate, options.tls_key);
+  AddTlsOptions(verb, options.files);
   verb.AddFlag("--insecure", options.insecure, "Serve other machines without tokens");
   verb.AddFlag("--plain-http", options.plain_http,
                "Serve other machines without TLS: whoever is on the way can read their tokens");
@@ -115,12 +114,8 @@ void AddServeCommand(Verb app, Action& action) {
       .Check(NotEmpty())
       .TypeName("URL");
   AddSecurityOptions(verb, *options);
-  const Option log =
-      verb.AddOption("--access-log", options->access_log,
-                     "Append a JSON line per request to this file; - is standard error")
-          .Check(NotEmpty())
-          .TypeName("FILE")
-          .ShowDefault();
+  options->files.access_log = "-";
+  const Option log = AddAccessLogOption(verb, options->files).ShowDefault();
   verb.AddFlag("--no-access-log", options->no_access_log, "Log no requests").Excludes(log);
   verb.AddOption("--owner", options->owner,
                  "End, as at SIGTERM, when the process of this id, which has started the server, "

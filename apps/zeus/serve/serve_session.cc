@@ -68,8 +68,9 @@ http::ServerOptions HttpOptions(const ServeOptions& options) {
                  .body_time = Seconds(3 * options.header_timeout),
                  .idle_time = Seconds(options.idle_timeout),
                  .request_time = Seconds(options.request_timeout)}};
-  if (!options.tls_certificate.empty())
-    server.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  if (!options.files.tls_certificate.empty())
+    server.tls =
+        http::TlsFiles{.certificate = options.files.tls_certificate, .key = options.files.tls_key};
   return server;
 }
 
@@ -90,7 +91,7 @@ Result<std::unique_ptr<http::TokenFile>> LoadTokens(const ServeOptions& options)
           Printable(options.listen));
     return std::unique_ptr<http::TokenFile>();
   }
-  if (remote && options.tls_certificate.empty()) {
+  if (remote && options.files.tls_certificate.empty()) {
     if (!options.plain_http)
       return Error{
           ErrorCode::kInvalidArgument,
@@ -320,7 +321,7 @@ Result<int> Serve(const ServeOptions& options) {
     ZEUS_TRY(database, DefaultDatabaseUrl(EnvironmentVariable));
   }
   if (!options.no_access_log) {
-    ZEUS_TRY(frame.log, http::AccessLog::Open(options.access_log, clock));
+    ZEUS_TRY(frame.log, http::AccessLog::Open(options.files.access_log, clock));
   }
   ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
   ZEUS_TRY(Store store, OpenStore(database));
@@ -341,8 +342,16 @@ Result<int> Serve(const ServeOptions& options) {
   server::Quotas quotas(usage);
   for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
+  server::JobFeed feed(service, clock);
+  const web::Application application(
+      {.program = "zeus serve",
+       .version = Version(),
+       .features = {"jobs", "plans"},
+       .token = frame.tokens ? web::TokenUse::kRequired : web::TokenUse::kNone,
+       .origins = OriginOptions(options)});
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
+                   .feed = &feed,
                    .sessions = &planning.sessions,
                    .rank_timeout = Seconds(options.rank_timeout),
                    .access = {.tokens = frame.tokens.get(),
@@ -357,7 +366,8 @@ Result<int> Serve(const ServeOptions& options) {
                          server::AddSolveFigures(planning.plans.figures(), set);
                          AddProcess(Version(), ProcessCpuTime(), set);
                        },
-                   .version = Version()});
+                   .version = Version(),
+                   .application = &application});
   ZEUS_TRY(const std::unique_ptr<http::Server> server,
            http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);

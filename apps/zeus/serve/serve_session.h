@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/server_options.h"
 #include "zeus/base/result.h"
 #include "zeus/carbon/carbon_accounting.h"
 
@@ -20,9 +21,7 @@ struct ServeOptions {
   std::string name_space{};  // The name space of the new token; empty: the default one.
   std::vector<std::string> quotas{};
   std::vector<std::string> hosts{};  // Further names of the server.
-  std::string tls_certificate{};
-  std::string tls_key{};
-  std::string access_log = "-";
+  ServerFiles files{};
   bool no_access_log = false;
   bool insecure = false;
   bool plain_http = false;  // Other machines may send tokens without TLS.

@@ -45,6 +45,7 @@ struct NodeRoute {
   std::vector<int> statuses{200};
   std::string_view request_schema{};    // Empty: the request has no body.
   std::string_view answer_schema{};     // Empty: the answer has no JSON body.
+  bool streamed = false;                // The answer is server-sent events of that schema.
   std::optional<Scope> scope{};         // nullopt: every known caller.
   bool open = false;                    // Over TCP also without a token.
   ApiGroup group = ApiGroup::kNone;     // The group of a reference's request.

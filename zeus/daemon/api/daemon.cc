@@ -16,28 +16,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kReadingPeriod = 50ms;  // Events of readings; clients ask for longer ones.
 constexpr Seconds kLongestStop = 20s;
+constexpr Seconds kSamplePeriod = 1s;  // How often processes are looked at.
+// Over shorter times the energy of an idle device is not known well enough.
+constexpr Seconds kShortestIdleLook = 1s;
 constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
 
 // The recorder looks at the devices this seldom while nobody wants readings, and at full rate for
 // this long after the last client that asked.
 constexpr Seconds kRestingPause = 1s;
 constexpr Seconds kWantedFor = 60s;
-
-// The owner of a lease of an earlier run: of its identity only the subject is known, and what the
-// kernel still tells about its process.
-Caller OwnerFromView(const wire::LeaseView& lease) {
-  Caller owner{.subject = lease.subject};
-  if (lease.subject.starts_with("uid:")) {
-    const auto uid = ParseUnsigned(std::string_view(lease.subject).substr(4));
-    if (uid.ok()) owner.uid = static_cast<uid_t>(uid.value());
-  } else {
-    owner.transport = Caller::Transport::kTcp;
-    owner.token_scopes = ScopeSet{Scope::kGpuControl, Scope::kCpuControl};
-  }
-  return owner;
-}
 
 Scope ControlOf(wire::LeaseKnob knob) {
   return knob == wire::LeaseKnob::kCpuPowerLimit ? Scope::kCpuControl : Scope::kGpuControl;
@@ -97,6 +85,7 @@ Daemon::Daemon(Clock& clock, DaemonOptions options, Configuration configuration)
 Daemon::~Daemon() {
   clerk_.reset();
   teller_.reset();
+  sampler_.reset();
   // Its thread calls the book, which calls the desk, whose workers end watches.
   std::unique_ptr<HolderWatch> watch;
   {
@@ -139,23 +128,27 @@ Status Daemon::Build(Node node) {
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
   desk_ = std::make_unique<DeviceDesk>(
       clock_, recorder_->node(), *journal_, audit_.get(),
-      DeviceDesk::Options{.foreign = configuration_->foreign,
-                          .bounds = configuration_->bounds,
-                          .wrap = options_.wrap,
-                          .reported = [this](const wire::KnobKey& knob, const KnobReport& report) {
-                            KnobReported(knob, report);
-                          }});
+      DeviceDesk::Options{
+          .foreign = configuration_->foreign,
+          .bounds = configuration_->bounds,
+          .wrap = options_.wrap,
+          .called = [this](const std::string& device,
+                           Seconds duration) { timings_.CountCall(device, duration); },
+          .reported = [this](const wire::KnobKey& knob,
+                             const KnobReport& report) { KnobReported(knob, report); }});
   book_ = std::make_unique<LeaseBook>(
       clock_, *desk_, audit_.get(),
-      LeaseBook::Options{.state_file = options_.state_file,
-                         .standing_file = options_.standing_file,
-                         .boot_clock = options_.boot_clock,
-                         .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
-                         .belongs_to_job =
-                             [this](const Caller& caller, std::string_view job) {
-                               return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
-                             },
-                         .changed = [this](const std::string& lease) { LeaseChanged(lease); }});
+      LeaseBook::Options{
+          .state_file = options_.state_file,
+          .standing_file = options_.standing_file,
+          .boot_clock = options_.boot_clock,
+          .devices_of = [this](const Caller& c) { return jobs_->DevicesOf(c); },
+          .belongs_to_job =
+              [this](const Caller& caller, std::string_view job) {
+                return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
+              },
+          .changed = [this](const std::string& lease) { LeaseChanged(lease); },
+          .restored = [this](Seconds duration) { timings_.CountRestore(duration); }});
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
   return Ok();
@@ -174,7 +167,11 @@ Status Daemon::Start() {
   }
   for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
-  teller_ = std::make_unique<Ticker>("zeusd-events", [this] { return PublishReadings(); });
+  if (options_.process_use)
+    sampler_ = std::make_unique<Ticker>("zeusd-samples", [this] { return SampleProcesses(); });
+  teller_ = std::make_unique<Ticker>("zeusd-events", [this] {
+    return events_->Step([this](const auto& devices) { return ReadingsOf(devices); });
+  });
   return Ok();
 }
 
@@ -185,18 +182,12 @@ TimePoint Daemon::Step() {
   return std::min({leases, jobs, clock_.Now() + kLongestPause});
 }
 
-TimePoint Daemon::PublishReadings() {
-  const TimePoint next = events_->Step();
-  if (events_->counts().streams == 0) return Ticker::kWhenWoken;
-  const ReadingText text(*recorder_);
-  const TimePoint now = clock_.Now();
+std::string Daemon::ReadingsOf(const std::set<std::string>& devices) const {
+  std::vector<const NodeDevice*> chosen;
   for (const auto* list : {&devices_->gpus(), &devices_->cpus()})
-    for (const NodeDevice& device : *list) {
-      Event event{.kind = EventKind::kReading, .device = device.id};
-      text.Append(device, now, event.data);
-      events_->Publish(event);
-    }
-  return std::min(next, now + kReadingPeriod);
+    for (const NodeDevice& device : *list)
+      if (devices.empty() || devices.contains(device.id)) chosen.push_back(&device);
+  return chosen.empty() ? "" : ReadingText(*recorder_).Document(chosen);
 }
 
 Seconds Daemon::RecorderPause() const {
@@ -217,27 +208,85 @@ void Daemon::SetBoardClients(std::size_t clients) {
 
 void Daemon::BookEnergy() {
   std::vector<JobBook::Slice> slices;
+  Joules of_cpus{};
+  bool any_cpu = false;
   {
     const std::lock_guard lock(mutex_);
     for (const auto* list : {&devices_->gpus(), &devices_->cpus()})
       for (const NodeDevice& device : *list) {
-        const auto energy = devices_->EnergyOf(device);
-        if (!energy) continue;
-        const auto [before, first] = booked_.try_emplace(device.id, *energy);
-        if (!first)
-          slices.push_back({.device = device.id,
-                            .energy = energy->total - before->second.total,
-                            .sigma = energy->sigma - before->second.sigma});
-        before->second = *energy;
+        auto slice = NextSlice(device);
+        if (!slice) continue;
+        if (device.cpu != nullptr) of_cpus += slice->energy;
+        any_cpu = any_cpu || device.cpu != nullptr;
+        slices.push_back(*std::move(slice));
       }
   }
   for (const JobBook::Slice& slice : slices) jobs_->Book(slice);
+  if (any_cpu) jobs_->BookCpu(of_cpus);
+}
+
+// The energy of a device since the last slice; nullopt the first time, and where it is not known.
+// A device without a job and without work shows what it draws when idle.
+std::optional<JobBook::Slice> Daemon::NextSlice(const NodeDevice& device) {
+  const auto energy = devices_->EnergyOf(device);
+  if (!energy) return std::nullopt;
+  Booked& booked = booked_[device.id];
+  const auto before = std::exchange(booked.energy, energy);
+  const TimePoint now = clock_.Now();
+  const Seconds duration = now - std::exchange(booked.time, now);
+  const auto present = recorder_->monitor().Now(*device.recorded);
+  const bool is_idle = present.utilization.ok() && present.utilization.value().compute == 0.0;
+  const bool was_idle = std::exchange(booked.was_idle, is_idle);
+  if (!before) return std::nullopt;
+  JobBook::Slice slice{.device = device.id,
+                       .energy = energy->total - before->total,
+                       .sigma = energy->sigma - before->sigma};
+  for (const auto& [pid, utilisation] : std::exchange(booked.utilisation_of, {}))
+    slice.samples.push_back({.pid = pid, .utilisation = utilisation});
+  if (is_idle && was_idle && slice.samples.empty() && duration > kShortestIdleLook) {
+    const Watts power = slice.energy / duration;
+    booked.idle_power = std::min(booked.idle_power.value_or(power), power);
+  }
+  if (booked.idle_power) slice.idle = std::min(slice.energy, *booked.idle_power * duration);
+  return slice;
+}
+
+TimePoint Daemon::SampleProcesses() {
+  const std::set<std::string> devices = jobs_->DevicesWithSamples();
+  for (const std::string& device : devices) {
+    WallTime since;
+    {
+      const std::lock_guard lock(mutex_);
+      since = booked_[device].sampled_until;
+    }
+    // Not what was used before the daemon was asked.
+    since = std::max(since, clock_.WallNow() - std::chrono::seconds(5));
+    const auto uses = options_.process_use(device, since);
+    if (!uses.ok()) {
+      log::Debug("{}: {}", device, uses.error().message);
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    Booked& booked = booked_[device];
+    for (const ProcessUse& use : uses.value()) {
+      booked.utilisation_of[use.pid] += use.compute;
+      booked.sampled_until = std::max(booked.sampled_until, use.time);
+    }
+  }
+  return devices.empty() ? Ticker::kWhenWoken : clock_.Now() + kSamplePeriod;
 }
 
 Status Daemon::Stop() {
+  Status stopped = Ok();
+  if (configuration()->stop_policy == StopPolicy::kRestore) stopped = RestoreAll();
+  // Those who follow have seen the ends of leases by now.
   events_->EndAll();
   streams_->EndAll();
-  if (configuration()->stop_policy == StopPolicy::kLeave) return Ok();
+  waiting_->GiveUpAll();
+  return stopped;
+}
+
+Status Daemon::RestoreAll() {
   const auto knobs = book_->TurnedKnobs();
   book_->EndAll({}, EndReason::kStopped);
   const TimePoint until = clock_.Now() + kLongestStop;
@@ -258,17 +307,11 @@ std::shared_ptr<const Configuration> Daemon::configuration() const {
 
 Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
 
-bool Daemon::Allows(const Configuration& rules, const wire::LeaseView& lease) const {
-  std::shared_ptr<const Caller> owner;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = owners_.find(lease.id);
-    if (found != owners_.end()) owner = found->second;
-  }
-  if (!owner) owner = std::make_shared<const Caller>(OwnerFromView(lease));
-  Grant grant = GrantFor(rules, *owner);
+bool Daemon::Allows(const Configuration& rules, const Caller& owner,
+                    const wire::LeaseView& lease) const {
+  Grant grant = GrantFor(rules, owner);
   if (grant.admin()) return true;
-  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(*owner));
+  if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(owner));
   return std::ranges::all_of(lease.knobs, [&](const wire::KnobView& knob) {
     const wire::KnobKey& key = knob.request.key;
     if (!grant.scopes.Has(ControlOf(key.knob))) return false;
@@ -287,7 +330,12 @@ std::size_t Daemon::Reload(Configuration configuration) {
   ++configuration_number_;
   desk_->SetForeignPolicy(fresh->foreign);
   desk_->SetBounds(fresh->bounds);
-  return book_->Revoke([&](const wire::LeaseView& lease) { return Allows(*fresh, lease); });
+  const std::size_t revoked = book_->Revoke([&](const Caller& owner, const wire::LeaseView& lease) {
+    return Allows(*fresh, owner, lease);
+  });
+  const Json notice = {{"message", "the configuration was read again"}, {"leases_ended", revoked}};
+  events_->Publish({.kind = EventKind::kNotice, .data = JsonText(notice)});
+  return revoked;
 }
 
 OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& grant,
@@ -295,10 +343,6 @@ OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& gra
   OrRefusal<wire::LeaseView> created = book_->Create(caller, grant, spec);
   const auto* lease = std::get_if<wire::LeaseView>(&created);
   if (lease == nullptr) return created;
-  {
-    const std::lock_guard lock(mutex_);
-    owners_.insert_or_assign(lease->id, std::make_shared<const Caller>(caller));
-  }
   if (lease->holder == wire::HolderKind::kProcess && caller.pidfd)
     if (const Status watched = watch_->Add(lease->id, caller.pidfd); !watched.ok()) {
       (void)book_->End(DaemonItself(), EverythingGranted(), lease->id, EndReason::kFailed);
@@ -352,7 +396,6 @@ void Daemon::LeaseChanged(const std::string& lease) {
   if (view->state == wire::LeaseState::kEnded) {
     const std::lock_guard lock(mutex_);
     if (watch_) watch_->Remove(lease);
-    owners_.erase(lease);
   }
   events_->Publish({.kind = EventKind::kLease,
                     .device = view->knobs.empty() ? "" : view->knobs.front().request.key.device,

@@ -8,13 +8,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/process.h"
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/daemon/access_rules.h"
+#include "zeus/daemon/api/knob_timings.h"
 #include "zeus/daemon/api/node_devices.h"
 #include "zeus/daemon/api/polled_streams.h"
 #include "zeus/daemon/api/waiting_answers.h"
@@ -30,6 +33,13 @@
 
 namespace zeus::daemon {
 
+// How busy a process kept a GPU around one moment.
+struct ProcessUse {
+  std::int64_t pid = 0;
+  WallTime time{};
+  double compute = 0;  // Share of the time, 0 to 1.
+};
+
 struct DaemonOptions {
   std::filesystem::path knob_folder{};    // The folder of the journal; must exist.
   std::filesystem::path state_file{};     // leases.json; empty: state is not kept.
@@ -39,6 +49,10 @@ struct DaemonOptions {
   Seconds longest_apply{12};              // Beyond it a request for a lease fails.
   bool recorder_thread = true;
   BootClock boot_clock = CurrentBootTime;
+  // How busy processes kept a GPU after a moment; null: nothing tells, and shared devices are not
+  // split. Called on a thread of its own, about once a second while jobs share the GPU.
+  std::function<Result<std::vector<ProcessUse>>(const std::string& uuid, WallTime since)>
+      process_use{};
   // For tests: see DeviceDesk::Options.
   std::function<std::unique_ptr<KnobActuator>(std::unique_ptr<KnobActuator>)> wrap{};
 };
@@ -100,6 +114,8 @@ class Daemon {
   LeaseBook& book() { return *book_; }
   JobBook& jobs() { return *jobs_; }
   EventStreams& events() { return *events_; }
+  // The present readings of these devices (empty: of all) as one object; "" where there are none.
+  std::string ReadingsOf(const std::set<std::string>& devices) const;
   // A client follows the events: those of readings are made as long as there are some.
   void Followed() {
     recorder_->Wake();
@@ -112,9 +128,13 @@ class Daemon {
   // So many clients have the boards of readings.
   void SetBoardClients(std::size_t clients);
   // A job was registered, or a client follows polled streams.
-  void RecorderWanted() { recorder_->Wake(); }
+  void RecorderWanted() {
+    recorder_->Wake();
+    if (sampler_) sampler_->Wake();
+  }
   // The least time until the recorder looks at the devices again.
   Seconds RecorderPause() const;
+  const KnobTimings& timings() const { return timings_; }
   PolledStreams& streams() { return *streams_; }
   WaitingAnswers& waiting() { return *waiting_; }
 
@@ -123,17 +143,29 @@ class Daemon {
   Status Build(Node node);
   void LeaseChanged(const std::string& lease);
   void KnobReported(const wire::KnobKey& knob, const KnobReport& report);
-  bool Allows(const Configuration& rules, const wire::LeaseView& lease) const;
+  Status RestoreAll();
+  TimePoint SampleProcesses();
+  std::optional<JobBook::Slice> NextSlice(const NodeDevice& device);
+  bool Allows(const Configuration& rules, const Caller& owner, const wire::LeaseView& lease) const;
   TimePoint Step();
-  TimePoint PublishReadings();
+
+  // The part of a device that was booked so far, and what is known for its next slice.
+  struct Booked {
+    std::optional<NodeDevices::Energy> energy{};
+    TimePoint time{};
+    bool was_idle = false;
+    std::optional<Watts> idle_power{};                // The lowest draw seen without work.
+    std::map<std::int64_t, double> utilisation_of{};  // By pid, since the last slice.
+    WallTime sampled_until{};
+  };
 
   Clock& clock_;
   const DaemonOptions options_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const Configuration> configuration_;  // Guarded by mutex_, as are the next three.
-  std::map<std::string, std::shared_ptr<const Caller>> owners_{};  // By lease.
-  std::map<wire::KnobKey, std::string> shown_{};                   // The latest event of each knob.
-  std::map<std::string, NodeDevices::Energy> booked_{};            // By device.
+  std::shared_ptr<const Configuration> configuration_;  // Guarded by mutex_, as are the next two.
+  std::map<wire::KnobKey, std::string> shown_{};        // The latest event of each knob.
+  std::map<std::string, Booked> booked_{};              // By device.
+  KnobTimings timings_;
   std::atomic<std::uint64_t> configuration_number_ = 0;
   std::atomic<std::size_t> board_clients_ = 0;
   std::atomic<TimePoint> wanted_at_{TimePoint::min()};  // When readings were asked for last.
@@ -151,8 +183,9 @@ class Daemon {
   std::unique_ptr<DeviceDesk> desk_;
   std::unique_ptr<LeaseBook> book_;
   std::unique_ptr<HolderWatch> watch_;
-  std::unique_ptr<Ticker> clerk_;   // Deadlines of leases, jobs.
-  std::unique_ptr<Ticker> teller_;  // Events of readings.
+  std::unique_ptr<Ticker> clerk_;    // Deadlines of leases, jobs.
+  std::unique_ptr<Ticker> sampler_;  // Utilisation by processes; null where nothing tells it.
+  std::unique_ptr<Ticker> teller_;   // Events of readings, and comments in silent streams.
 };
 
 // The daemon's own identity, for looking at everybody's leases.

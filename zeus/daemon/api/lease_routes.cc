@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "zeus/base/field_reader.h"
@@ -17,6 +18,7 @@ using wire::LeaseView;
 
 constexpr double kLongestWait = 30;       // A client waits no longer for a change.
 constexpr Seconds kLongestRestore = 20s;  // A client waits no longer for its knobs.
+constexpr double kLongestBudget = 3600;   // Seconds that a budget is valid without the next one.
 
 const std::string& LeaseOf(const Call& call) { return call.request.parameters[0]; }
 
@@ -172,39 +174,62 @@ http::Answer DeleteLease(Daemon& daemon, const Call& call) {
       {.topics = {view.id}, .look = look, .give_up = give_up, .timeout = kLongestRestore});
 }
 
-// The caps of a cluster's budget, with a validity. The next ones replace them.
-http::Answer PutBudget(Daemon& daemon, const Call& call) {
-  const auto body = BodyOf(call.request);
-  if (!body.ok()) return ToAnswer(body.error());
+// The caps of a cluster's budget, with a validity. The next ones replace them; where there is a
+// fallback it holds when they come too late.
+Result<wire::LeaseSpec> ParseBudget(const http::Request& request) {
+  ZEUS_TRY(const Json body, BodyOf(request));
   wire::LeaseSpec spec{.name = "cluster budget",
                        .holder = wire::HolderKind::kTtl,
                        .lease_class = wire::LeaseClass::kSite};
   double valid = 20;
+  std::optional<double> fallback;
   Json list;
-  FieldReader reader("a budget", body.value());
+  FieldReader reader("a budget", body);
   reader.Read("name", spec.name);
   reader.Read("valid_seconds", valid);
+  reader.Read("fallback_watts", fallback);
   reader.Require("requests", list);
-  if (const Status read = reader.Finish(); !read.ok()) return ToAnswer(read.error());
-  auto requests = wire::ParseKnobRequests(list);
-  if (!requests.ok()) return ToAnswer(requests.error());
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  if (!(valid >= 1 && valid <= kLongestBudget))
+    return FieldError("valid_seconds", fmt::format("must be 1 to {}", kLongestBudget));
+  if (fallback && !(*fallback > 0 && std::isfinite(*fallback)))
+    return FieldError("fallback_watts", "must be more than 0");
+  ZEUS_TRY(spec.requests, wire::ParseKnobRequests(list));
   spec.ttl = Seconds(valid);
-  spec.requests = std::move(requests).value();
-  for (const wire::KnobRequest& request : spec.requests)
-    if (!std::holds_alternative<wire::AtMost>(request.demand))
-      return ToAnswer(FieldError("requests", "a budget has at_most requests alone"));
+  for (const wire::KnobRequest& asked : spec.requests) {
+    if (!std::holds_alternative<wire::AtMost>(asked.demand))
+      return FieldError("requests", "a budget has at_most requests alone");
+    if (!fallback) continue;
+    if (wire::IsClock(asked.key.knob))
+      return FieldError("fallback_watts", "is for power limits, and a request is for a clock");
+    spec.fallback.push_back({.key = asked.key, .demand = wire::AtMost{Watts(*fallback)}});
+  }
+  return spec;
+}
+
+// Whether the lease is the one that a budget of this caller replaces.
+bool IsBudget(const LeaseView& lease, const wire::LeaseSpec& spec, const Caller& caller) {
+  return lease.lease_class == spec.lease_class && lease.name == spec.name &&
+         lease.subject == caller.subject && lease.state != LeaseState::kRestoring &&
+         lease.state != LeaseState::kEnded;
+}
+
+http::Answer PutBudget(Daemon& daemon, const Call& call) {
+  const auto spec = ParseBudget(call.request);
+  if (!spec.ok()) return ToAnswer(spec.error());
+  const LeaseBook::Renewal renewal{.ttl = *spec.value().ttl, .fallback = spec.value().fallback};
   for (const LeaseView& old : daemon.book().List(*call.caller, call.grant)) {
-    const bool ours = old.lease_class == wire::LeaseClass::kSite && old.name == spec.name &&
-                      old.subject == call.caller->subject &&
-                      (old.state == LeaseState::kActive || old.state == LeaseState::kApplying);
-    if (!ours) continue;
-    const auto beaten = daemon.book().Heartbeat(*call.caller, call.grant, old.id);
-    if (std::holds_alternative<LeaseRefusal>(beaten)) continue;
-    const auto changed = daemon.book().Replace(*call.caller, call.grant, old.id, spec.requests);
-    if (const auto* refusal = std::get_if<LeaseRefusal>(&changed)) return ToAnswer(*refusal);
+    if (!IsBudget(old, spec.value(), *call.caller)) continue;
+    const auto changed =
+        daemon.book().Replace(*call.caller, call.grant, old.id, spec.value().requests, renewal);
+    const auto* refusal = std::get_if<LeaseRefusal>(&changed);
+    // It may have ended since the look.
+    if (refusal != nullptr && refusal->kind == LeaseRefusal::Kind::kEnded) continue;
+    if (refusal != nullptr) return ToAnswer(*refusal);
+    daemon.DeadlinesChanged();
     return AnswerWhenSettled(daemon, call, old.id, 200);
   }
-  return Create(daemon, call, spec);
+  return Create(daemon, call, spec.value());
 }
 
 }  // namespace

@@ -52,17 +52,35 @@ void AddKnobs(const DeviceDesk& desk, MetricSet& set) {
   }
 }
 
+// The energy of a device that belongs to a job, and to a pod where the job is one.
+void AddShare(const JobBook::View& job, const JobBook::DeviceShare& share, MetricSet& set) {
+  const std::string user = job.spec.uid ? std::to_string(*job.spec.uid) : "";
+  set.Add(metrics::kJobEnergy, {{"job", job.spec.id}, {"user", user}, {"uuid", share.device}},
+          share.energy.value());
+  if (!job.spec.id.starts_with("pod:")) return;
+  const auto label = [&job](const char* name) {
+    const auto found = job.spec.labels.find(name);
+    return found == job.spec.labels.end() ? std::string() : found->second;
+  };
+  set.Add(metrics::kPodEnergy,
+          {{"namespace", label("namespace")},
+           {"pod", label("pod")},
+           {"container", label("container")},
+           {"uuid", share.device}},
+          share.energy.value());
+}
+
 void AddJobs(const JobBook& jobs, MetricSet& set) {
   std::size_t series = 0;
-  for (const JobBook::View& job : jobs.List())
-    for (const JobBook::DeviceShare& share : job.devices) {
-      if (++series > kMostJobs) return;
-      set.Add(metrics::kJobEnergy,
-              {{"job", job.spec.id},
-               {"user", job.spec.uid ? std::to_string(*job.spec.uid) : ""},
-               {"uuid", share.device}},
-              share.energy.value());
-    }
+  for (const JobBook::View& job : jobs.List()) {
+    for (const JobBook::DeviceShare& share : job.devices)
+      if (++series <= kMostJobs) AddShare(job, share, set);
+    if (++series > kMostJobs) continue;
+    const Labels labels = {{"job", job.spec.id},
+                           {"user", job.spec.uid ? std::to_string(*job.spec.uid) : ""}};
+    set.Add(metrics::kJobCpuTime, labels, job.cpu_time.count());
+    if (job.cpu_energy) set.Add(metrics::kJobCpuEnergy, labels, job.cpu_energy->value());
+  }
   for (const auto& [device, total] : jobs.Totals())
     set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
 }
@@ -106,6 +124,7 @@ std::string NodeMetrics::Text(Daemon& daemon) {
   set.Add(metrics::kDaemonAuditLost, {}, ToDouble(daemon.audit().lost()));
   AddLeases(daemon.book().CountLeases(), set);
   AddKnobs(daemon.desk(), set);
+  daemon.timings().AddTo(set);
   AddJobs(daemon.jobs(), set);
   AddProcess(Version(), ProcessCpuTime(), set);
   return set.Text();

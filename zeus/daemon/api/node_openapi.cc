@@ -7,6 +7,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/http/openapi.h"
 
 namespace zeus::daemon {
 namespace {
@@ -40,26 +41,6 @@ std::string_view Meaning(int status) {
   }
 }
 
-Json JsonContent(std::string_view schema) {
-  return {{"application/json",
-           {{"schema", {{"$ref", fmt::format("#/components/schemas/{}", schema)}}}}}};
-}
-
-Json Parameters(const NodeRoute& route) {
-  Json parameters = Json::array();
-  const http::Target target = http::ParseTarget(route.pattern).value();
-  for (const std::string& segment : target.segments)
-    if (segment.starts_with('{'))
-      parameters.push_back({{"name", segment.substr(1, segment.size() - 2)},
-                            {"in", "path"},
-                            {"required", true},
-                            {"schema", {{"type", "string"}}}});
-  for (const std::string_view name : route.query)
-    parameters.push_back(
-        {{"name", name}, {"in", "query"}, {"required", false}, {"schema", {{"type", "string"}}}});
-  return parameters;
-}
-
 Json Operation(const NodeRoute& route) {
   Json answers = Json::object();
   std::vector<int> statuses = route.statuses;
@@ -67,17 +48,19 @@ Json Operation(const NodeRoute& route) {
   for (const int status : statuses) {
     Json answer = {{"description", Meaning(status)}};
     if (status >= 400)
-      answer["content"] = JsonContent("Error");
+      answer["content"] = http::SchemaContent("Error");
     else if (!route.answer_schema.empty() && status != 204)
-      answer["content"] = JsonContent(route.answer_schema);
+      answer["content"] = http::SchemaContent(
+          route.answer_schema, route.streamed ? "text/event-stream" : "application/json");
     answers[std::to_string(status)] = std::move(answer);
   }
-  Json operation = {{"summary", route.summary}, {"parameters", Parameters(route)}};
+  Json operation = {{"summary", route.summary},
+                    {"parameters", http::ParameterList(route.pattern, route.query,
+                                                       http::QueryFields::kOptional)}};
   if (route.scope) operation["description"] = fmt::format("Scope: {}", Name(*route.scope));
   if (!route.request_schema.empty())
-    operation["requestBody"] = {{"content", JsonContent(route.request_schema)}};
-  if (!route.open)
-    operation["security"] = Json::array({{{"token", Json::array()}}, Json::object()});
+    operation["requestBody"] = {{"content", http::SchemaContent(route.request_schema)}};
+  if (!route.open) operation["security"] = http::TokenSecurity();
   operation["responses"] = std::move(answers);
   return operation;
 }
@@ -102,6 +85,10 @@ constexpr const char* kSchemas = R"json({
   "ttl_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 3600}, "job": {"type": "string"},
   "class": {"enum": ["user", "job", "site"]}, "request_id": {"type": "string"},
   "requests": {"type": "array", "maxItems": 256, "items": {"$ref": "#/components/schemas/KnobRequest"}}}},
+"Budget": {"type": "object", "required": ["requests"], "properties": {
+  "name": {"type": "string"}, "valid_seconds": {"type": "number", "minimum": 1, "maximum": 3600},
+  "fallback_watts": {"type": "number", "description": "The cap of every device when no budget has come for valid_seconds; without it there is none then"},
+  "requests": {"type": "array", "maxItems": 256, "items": {"$ref": "#/components/schemas/KnobRequest"}}}},
 "Lease": {"type": "object", "required": ["id", "state", "version", "knobs"], "properties": {
   "id": {"type": "string"}, "name": {"type": "string"}, "subject": {"type": "string"},
   "state": {"enum": ["applying", "active", "suspended", "restoring", "ended"]},
@@ -109,6 +96,26 @@ constexpr const char* kSchemas = R"json({
   "knobs": {"type": "array", "items": {"type": "object"}}}},
 "Leases": {"type": "object", "required": ["leases"], "properties": {"leases": {
   "type": "array", "items": {"$ref": "#/components/schemas/Lease"}}}},
+"Reading": {"type": "object", "required": ["device", "name", "index"],
+  "description": "A device now; what it cannot tell is null", "properties": {
+  "device": {"type": "string"}, "name": {"type": "string"}, "index": {"type": "integer"},
+  "energy_joules": {"type": ["number", "null"]}, "energy_sigma_joules": {"type": ["number", "null"]},
+  "power_watts": {"type": ["number", "null"]}, "power_sigma_watts": {"type": ["number", "null"]},
+  "age_seconds": {"type": ["number", "null"]}, "instant_power_watts": {"type": ["number", "null"]},
+  "temperature_celsius": {"type": ["number", "null"]}, "graphics_clock_hertz": {"type": ["number", "null"]},
+  "requested_limit_watts": {"type": ["number", "null"]}, "enforced_limit_watts": {"type": ["number", "null"]},
+  "compute_utilization": {"type": "number"}, "memory_utilization": {"type": "number"},
+  "dram_energy_joules": {"type": ["number", "null"]}, "source": {"type": "string"}, "reason": {"type": "string"},
+  "flags": {"type": "array", "items": {"type": "string"}}}},
+"Readings": {"type": "object", "required": ["at_seconds", "time", "devices"], "properties": {
+  "at_seconds": {"type": "number", "description": "CLOCK_MONOTONIC of the machine"},
+  "time": {"type": "string", "format": "date-time"},
+  "devices": {"type": "array", "items": {"$ref": "#/components/schemas/Reading"}}}},
+"Event": {"description": "The data of one event. A reading event has all chosen devices; lease and knob events are changes, with an id; dropped counts events that this client lost before",
+  "oneOf": [{"$ref": "#/components/schemas/Readings"}, {"$ref": "#/components/schemas/Lease"},
+    {"type": "object", "title": "knob", "required": ["device", "knob"]},
+    {"type": "object", "title": "notice", "required": ["message"]}],
+  "properties": {"dropped": {"type": "integer"}}},
 "Holder": {"type": "object", "required": ["pid"], "properties": {"pid": {"type": "integer"}}}
 })json";
 
@@ -128,8 +135,7 @@ Json OpenApiDocument(const std::vector<NodeRoute>& routes, std::string_view vers
           {"info", {{"title", "zeusd"}, {"version", version}}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", std::move(schemas)},
-            {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
+           {{"schemas", std::move(schemas)}, {"securitySchemes", http::TokenSecuritySchemes()}}}};
 }
 
 }  // namespace zeus::daemon

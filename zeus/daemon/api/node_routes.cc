@@ -267,15 +267,8 @@ http::Answer GetStream(Daemon& daemon, const Call& call) {
   if (!devices.ok()) return ToAnswer(devices.error());
   const auto filter = ParseFilter(call, devices.value());
   if (!filter.ok()) return ToAnswer(filter.error());
-  std::vector<Event> present;
-  const auto& kinds = filter.value().kinds;
-  if (kinds.empty() || kinds.contains(EventKind::kReading))
-    for (const NodeDevice* device : devices.value()) {
-      Event event{.kind = EventKind::kReading, .device = device->id};
-      ReadingText(daemon.recorder()).Append(*device, daemon.clock().Now(), event.data);
-      present.push_back(std::move(event));
-    }
-  auto response = daemon.events().Open(filter.value(), call.request.last_event_id, present);
+  auto response = daemon.events().Open(filter.value(), call.request.last_event_id,
+                                       daemon.ReadingsOf(filter.value().devices));
   if (!response.ok()) return ToAnswer(response.error());
   daemon.Followed();
   return {.pushed = std::move(response).value()};
@@ -333,6 +326,8 @@ void AddNodeRoutes(Daemon& daemon, RouteTable& table) {
        .summary = "Readings, leases, knobs and notices as server-sent events",
        .query = {"devices", "events", "period"},
        .statuses = {200, 400, 403, 404, 503},
+       .answer_schema = "Event",
+       .streamed = true,
        .work = http::Work::kImmediate},
       GetStream);
   add({.pattern = "/v1/audit",

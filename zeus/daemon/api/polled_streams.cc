@@ -20,8 +20,10 @@ http::Answer PolledStreams::Follow(Source source) {
     const std::lock_guard lock(mutex_);
     if (const auto response = self->lock()) streams_.remove(response);
   };
-  auto response = std::make_shared<http::PushedResponse>(
-      left, [this, source = std::move(source)] { return source(clock_.Now()); });
+  auto response = std::make_shared<http::PushedResponse>(left, [this, source = std::move(source)] {
+    std::string text = source(clock_.Now());
+    return text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text));
+  });
   *self = response;
   {
     const std::lock_guard lock(mutex_);

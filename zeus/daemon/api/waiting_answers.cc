@@ -11,7 +11,15 @@ WaitingAnswers::WaitingAnswers(const Clock& clock)
 
 WaitingAnswers::~WaitingAnswers() {
   ticker_.reset();
-  const auto waiters = std::exchange(waiters_, {});
+  GiveUpAll();
+}
+
+void WaitingAnswers::GiveUpAll() {
+  std::multimap<std::string, Pointer> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    waiters.swap(waiters_);
+  }
   for (const auto& [topic, waiter] : waiters)
     if (!waiter->done.exchange(true)) waiter->response->Finish(waiter->request.give_up());
 }

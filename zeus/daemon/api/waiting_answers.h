@@ -37,6 +37,8 @@ class WaitingAnswers {
   http::Answer Wait(Request request);
   // Something named `topic` has changed.
   void Notify(const std::string& topic);
+  // Answers all that wait as if their time had passed: the server is about to stop.
+  void GiveUpAll();
 
   std::size_t size() const;
 

@@ -103,8 +103,10 @@ KnobGuard::KnobGuard(Knob& knob, std::function<void()> afterwards)
 
 KnobGuard::~KnobGuard() {
   if (ForkGeneration() != fork_generation_) return;
-  KnobGuards::Instance().Remove(*this);
+  // A signal that comes meanwhile must find this guard, and wait for it, before it ends the
+  // program.
   RestoreOrLog();
+  KnobGuards::Instance().Remove(*this);
 }
 
 Status KnobGuard::Set(const Setting& setting) {

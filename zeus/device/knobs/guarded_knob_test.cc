@@ -145,6 +145,48 @@ TEST_F(KnobGuardTest, DestructionRestores) {
   EXPECT_EQ(gpu_.CurrentPowerLimit().value().requested, 250_W);
 }
 
+// A knob whose program is sent SIGTERM just before it is put back, which then takes its time.
+class SignalledKnob final : public Knob {
+ public:
+  SignalledKnob(Knob& knob, Clock& clock) : knob_(knob), clock_(clock) {}
+
+  const std::string& name() const override { return knob_.name(); }
+  KnobKind kind() const override { return knob_.kind(); }
+  Result<std::vector<Setting>> Settings(const Setting& stride) override {
+    return knob_.Settings(stride);
+  }
+  Result<Setting> Current() override { return knob_.Current(); }
+  Watts max_power() const override { return knob_.max_power(); }
+  Status Set(const Setting& setting) override { return knob_.Set(setting); }
+  Status CheckInForce(const Setting& setting) override { return knob_.CheckInForce(setting); }
+  Status Restore() override {
+    ::kill(::getpid(), SIGTERM);
+    clock_.SleepFor(Seconds(0.3));  // Enough for the signal to end a program that does not wait.
+    return knob_.Restore();
+  }
+
+ private:
+  Knob& knob_;
+  Clock& clock_;
+};
+
+TEST_F(KnobGuardTest, ASignalWaitsForAKnobThatIsJustPutBack) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_, journal_).value();
+    SignalledKnob signalled(*knob, clock_);
+    {
+      KnobGuard guard(signalled);
+      if (!guard.Set(150_W).ok()) ::_exit(99);
+    }
+    for (;;) ::pause();
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_TRUE(AllIsBack());
+}
+
 using ::testing::HasSubstr;
 
 class ScopedPowerLimitTest : public ::testing::Test {

@@ -328,9 +328,12 @@ Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
   return entry;
 }
 
+// Settings do not survive a loss of power, so that their entries need not either: no wait for a
+// disk. The next boot forgets them in any case.
 Status KnobJournal::Write(const KnobEntry& entry) const {
   const fs::path file = folder_ / KnobFileName(entry.kind, entry.device);
-  return ReplaceFile(file, JsonText(ToJson(entry), 2) + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(file, JsonText(ToJson(entry), 2) + "\n", Readers::kOwnerOnly,
+                     Durability::kSurvivesProcess);
 }
 
 Status KnobJournal::Note(const KnobActuator& actuator, const KnobState& before,
@@ -422,6 +425,8 @@ Status KnobJournal::Forget(const fs::path& file, Holders holders) const {
 std::optional<KnobEntry> KnobJournal::Read(const fs::path& file) const {
   const auto text = ReadSmallFile(file);
   if (!text.ok() && text.error().code == ErrorCode::kNotFound) return std::nullopt;
+  // The machine lost its power before an entry of the last boot reached the disk.
+  if (text.ok() && text.value().empty()) return std::nullopt;
   auto entry = text.ok() ? ParseKnobEntry(text.value()) : Result<KnobEntry>(text.error());
   if (entry.ok()) return std::move(entry).value();
   log::Warning("{} is damaged ({}) and is put aside as *.bad: check the limit with zeus doctor",
@@ -472,6 +477,7 @@ Result<std::vector<KnobJournal::Damage>> KnobJournal::Damaged() const {
     if (file.extension() != ".json" && file.extension() != kBad) continue;
     const auto text = ReadSmallFile(file);
     if (!text.ok() && text.error().code == ErrorCode::kNotFound) continue;
+    if (text.ok() && text.value().empty()) continue;  // As Read() has it.
     const auto entry = text.ok() ? ParseKnobEntry(text.value()) : Result<KnobEntry>(text.error());
     if (!entry.ok()) damaged.push_back({.file = file, .reason = entry.error().message});
   }

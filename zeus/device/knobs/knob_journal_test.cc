@@ -184,11 +184,24 @@ TEST_F(KnobJournalTest, AMarkFromAfterAReloadIsNotTrusted) {
   EXPECT_EQ(MakeActuator(KnobKind::kGpuPowerLimit, *gpu_).value()->EpochMark(), std::nullopt);
 }
 
+TEST_F(KnobJournalTest, AnEmptyEntryIsOfABootThatLostItsPower) {
+  const KnobEntry entry = Leftover();
+  WriteText(entry, "");
+  EXPECT_TRUE(journal_.Damaged().value().empty());
+  EXPECT_TRUE(Repair().empty());
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(175_W).ok());
+  ASSERT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 150_W);
+  const auto file = folder_.path() / KnobFileName(entry.kind, entry.device);
+  EXPECT_FALSE(std::filesystem::exists(file.string() + ".bad"));
+}
+
 TEST_F(KnobJournalTest, DamagedEntriesArePutAside) {
   const KnobEntry entry = Leftover();
   const std::string text = ToJson(entry).dump();
   const auto file = folder_.path() / KnobFileName(entry.kind, entry.device);
-  for (std::size_t size = 0; size < text.size(); size += 7) {
+  for (std::size_t size = 1; size < text.size(); size += 7) {
     WriteText(entry, text.substr(0, size));
     EXPECT_TRUE(Repair().empty());
     EXPECT_TRUE(MakeKnob()->Set(125_W).ok());

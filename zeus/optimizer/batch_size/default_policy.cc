@@ -1,5 +1,7 @@
 #include "zeus/optimizer/batch_size/default_policy.h"
 
+#include <fmt/format.h>
+
 #include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
@@ -9,6 +11,15 @@ DefaultPolicy::DefaultPolicy(const PolicySpec& spec) : spec_(spec), ledger_(spec
 
 Choice DefaultPolicy::Choose(const Situation&) {
   return {.batch_size = spec_.default_batch_size, .role = RunRole::kExploiting};
+}
+
+Explanation DefaultPolicy::Explain(const Situation&) const {
+  return {.choice = {.batch_size = spec_.default_batch_size, .role = RunRole::kExploiting},
+          .why = fmt::format("Batch size {} is the default, and the policy of this job always runs "
+                             "the default.",
+                             spec_.default_batch_size),
+          .settled = true,
+          .outlook = "There is nothing to learn: the policy of this job always runs the default."};
 }
 
 int DefaultPolicy::EpochBudget(const PlannedRun&, Joules) const { return spec_.max_epochs; }

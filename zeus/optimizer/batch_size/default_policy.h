@@ -18,6 +18,7 @@ class DefaultPolicy final : public BatchSizePolicy {
   static Result<DefaultPolicy> Restore(const PolicySpec& spec, const Json& state);
 
   Choice Choose(const Situation& situation) override;
+  Explanation Explain(const Situation& situation) const override;
   int EpochBudget(const PlannedRun& run, Joules epoch_cost) const override;
   void Observe(const RunResult& result) override;
   void LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) override;

@@ -130,6 +130,12 @@ int GaussianThompson::Predict(std::span<const int> arms, std::span<const Joules>
   return best;
 }
 
+std::optional<int> GaussianThompson::FirstUnknown(std::span<const int> arms) const {
+  const auto found =
+      std::ranges::find_if(arms, [this](int arm) { return NeedsObservations(samples_.at(arm)); });
+  return found == arms.end() ? std::nullopt : std::optional(*found);
+}
+
 int GaussianThompson::Best(std::span<const int> arms, std::span<const Joules> epoch_costs) const {
   int best = arms.front();
   Joules least(std::numeric_limits<double>::infinity());

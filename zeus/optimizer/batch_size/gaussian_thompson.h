@@ -83,6 +83,8 @@ class GaussianThompson {
   // first, in random order. Here and below, `arms` are candidates, and `epoch_costs` has one entry
   // for every batch size of the constructor.
   int Predict(std::span<const int> arms, std::span<const Joules> epoch_costs, Random& random) const;
+  // Returns the first arm with too few observations for a belief; nullopt when there is none.
+  std::optional<int> FirstUnknown(std::span<const int> arms) const;
   // Returns the arm with the least believed mean cost.
   int Best(std::span<const int> arms, std::span<const Joules> epoch_costs) const;
 

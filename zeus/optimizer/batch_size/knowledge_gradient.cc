@@ -158,17 +158,21 @@ double ValueOfExploring(const Knowledge& knowledge, const ArmKnowledge& arm, dou
 
 }  // namespace
 
-std::optional<std::size_t> MostValuable(const Knowledge& knowledge, double horizon, double beta) {
-  std::optional<std::size_t> best;
-  double most = 0.0;
+std::optional<Prospect> BestProspect(const Knowledge& knowledge, double horizon, double beta) {
+  std::optional<Prospect> best;
   for (std::size_t i = 0; i < knowledge.arms.size(); ++i) {
     if (!knowledge.arms[i].candidate || i == knowledge.leader) continue;
     const double value = ValueOfExploring(knowledge, knowledge.arms[i], horizon, beta);
-    if (!(value > most)) continue;
-    most = value;
-    best = i;
+    if (std::isnan(value) || (best && !(value > best->value))) continue;
+    best = Prospect{.arm = i, .value = value};
   }
   return best;
+}
+
+std::optional<std::size_t> MostValuable(const Knowledge& knowledge, double horizon, double beta) {
+  const std::optional<Prospect> best = BestProspect(knowledge, horizon, beta);
+  if (!best || !(best->value > 0)) return std::nullopt;
+  return best->arm;
 }
 
 std::optional<std::size_t> MostPromising(const Knowledge& knowledge) {

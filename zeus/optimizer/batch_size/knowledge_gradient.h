@@ -74,8 +74,19 @@ struct Lognormal {
   double ExpectedShortfallAbove(double floor, double limit) const;
 };
 
-// Returns the candidate whose exploration is worth most; nullopt when exploring none of them pays.
-// A run with a batch size that has not converged yet is stopped at `beta` times the leader's cost.
+// A candidate, and the worth in joules of a run that explores it: the expected gain of later
+// recurrences less the extra cost of the run. Not above 0 when exploring it does not pay.
+struct Prospect {
+  std::size_t arm = 0;
+  double value = 0.0;
+};
+
+// Returns the candidate whose exploration is worth most; nullopt when there is no candidate besides
+// the leader. A run with a batch size that has not converged yet is stopped at `beta` times the
+// leader's cost.
+std::optional<Prospect> BestProspect(const Knowledge& knowledge, double horizon, double beta);
+
+// Returns the arm of BestProspect(); nullopt when exploring it does not pay.
 std::optional<std::size_t> MostValuable(const Knowledge& knowledge, double horizon, double beta);
 
 // Returns the candidate with the least optimistic cost (mean less 1.75 standard deviations);

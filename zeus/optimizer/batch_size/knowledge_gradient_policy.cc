@@ -8,11 +8,14 @@
 // dropped.
 #include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/optimizer/batch_size/knowledge_gradient.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
@@ -95,7 +98,17 @@ int KnowledgeGradientPolicy::NearestUndropped() const {
   return nearest;
 }
 
-Choice KnowledgeGradientPolicy::Choose(const Situation& situation) {
+std::optional<std::size_t> KnowledgeGradientPolicy::Explored(const Knowledge& knowledge,
+                                                             std::int64_t recurrence) const {
+  std::optional<std::size_t> explored;
+  if (IsCheckup(recurrence)) explored = MostPromising(knowledge);
+  if (explored) return explored;
+  return MostValuable(knowledge, Horizon(recurrence), spec_.beta.value_or(kDefaultBeta));
+}
+
+Choice KnowledgeGradientPolicy::Choose(const Situation& situation) { return Decide(situation); }
+
+Choice KnowledgeGradientPolicy::Decide(const Situation& situation) const {
   const Knowledge& knowledge = KnowledgeOn(situation.gpu_model);
   const int leader = knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : 0;
   if (situation.exploring)
@@ -103,14 +116,111 @@ Choice KnowledgeGradientPolicy::Choose(const Situation& situation) {
             .role = RunRole::kConcurrent};
   if (!knowledge.leader) return {.batch_size = NearestUndropped(), .role = RunRole::kExploring};
   std::optional<std::size_t> explored;
-  if (situation.attempt == 0) {
-    if (IsCheckup(situation.recurrence)) explored = MostPromising(knowledge);
-    if (!explored)
-      explored =
-          MostValuable(knowledge, Horizon(situation.recurrence), spec_.beta.value_or(kDefaultBeta));
-  }
+  if (situation.attempt == 0) explored = Explored(knowledge, situation.recurrence);
   if (!explored) return {.batch_size = leader, .role = RunRole::kExploiting};
   return {.batch_size = knowledge.arms[*explored].batch_size, .role = RunRole::kExploring};
+}
+
+// --- words ---
+
+namespace {
+
+// "2.10 ± 0.10 MJ": the expected cost of a run to the target.
+std::string CostText(const Knowledge& knowledge, const ArmKnowledge& arm) {
+  const double cost = std::exp(arm.log_cost() + knowledge.noise / 2);
+  return WithSigma(Joules(cost), Joules(cost * std::sqrt(std::expm1(arm.log_cost_variance()))));
+}
+
+std::int64_t NextCheckup(std::int64_t recurrence) {
+  std::int64_t checkup = 10;
+  while (checkup < recurrence) checkup *= 2;
+  return checkup;
+}
+
+}  // namespace
+
+std::string KnowledgeGradientPolicy::WhyWithoutLeader(const Choice& choice) const {
+  if (history_.arms()[ArmIndex(choice.batch_size)].dropped)
+    return fmt::format(
+        "No batch size has reached the target, so the default, {}, is as good as any.",
+        choice.batch_size);
+  return fmt::format(
+      "No run under Zeus has reached the target yet: batch sizes are tried from the default "
+      "outwards, and {} is the nearest that has not failed{}.",
+      choice.batch_size,
+      choice.role == RunRole::kConcurrent ? ", also while another run explores" : "");
+}
+
+std::string KnowledgeGradientPolicy::WhyLeader(const Knowledge& knowledge,
+                                               const Situation& situation) const {
+  const ArmKnowledge& leader = knowledge.arms[*knowledge.leader];
+  const std::string best =
+      fmt::format("batch size {}, which costs least as far as is known: {} to the target",
+                  leader.batch_size, CostText(knowledge, leader));
+  if (situation.exploring)
+    return fmt::format("While another run explores, this one takes {}.", best);
+  if (situation.attempt > 0)
+    return fmt::format("A try before did not reach the target, so the recurrence goes on with {}.",
+                       best);
+  const double horizon = Horizon(situation.recurrence);
+  const auto prospect = BestProspect(knowledge, horizon, spec_.beta.value_or(kDefaultBeta));
+  if (!prospect)
+    return fmt::format("The run takes {}, and no other is left that may be tried.", best);
+  return fmt::format(
+      "The run takes {}; no other is worth a try: {} at {} comes next, and to explore it would "
+      "cost {} more than it may save in the {:.0f} recurrences that are expected.",
+      best, knowledge.arms[prospect->arm].batch_size,
+      CostText(knowledge, knowledge.arms[prospect->arm]), EnergyText(Joules(-prospect->value)),
+      horizon);
+}
+
+std::string KnowledgeGradientPolicy::WhyExplored(const Knowledge& knowledge,
+                                                 const Situation& situation, int batch_size) const {
+  const ArmKnowledge& arm = knowledge.arms[ArmIndex(batch_size)];
+  const ArmKnowledge& leader = knowledge.arms[*knowledge.leader];
+  const std::string compared =
+      fmt::format("{} is expected to cost {} to the target, against {} with {}", batch_size,
+                  CostText(knowledge, arm), CostText(knowledge, leader), leader.batch_size);
+  const double horizon = Horizon(situation.recurrence);
+  const auto prospect = BestProspect(knowledge, horizon, spec_.beta.value_or(kDefaultBeta));
+  const bool pays =
+      prospect && prospect->value > 0 && knowledge.arms[prospect->arm].batch_size == batch_size;
+  if (!pays)
+    return fmt::format(
+        "Recurrence {} checks the beliefs: batch size {}, and it may be less than that.",
+        situation.recurrence, compared);
+  return fmt::format(
+      "The run explores: batch size {}, and to know better is worth {} more than the run may cost, "
+      "over the {:.0f} recurrences that are expected.",
+      compared, EnergyText(Joules(prospect->value)), horizon);
+}
+
+Explanation KnowledgeGradientPolicy::Explain(const Situation& situation) const {
+  const Knowledge& knowledge = KnowledgeOn(situation.gpu_model);
+  Explanation told{.choice = Decide(situation)};
+  if (!knowledge.leader) {
+    told.why = WhyWithoutLeader(told.choice);
+    told.outlook = "Still learning: no run under Zeus has reached the target yet.";
+    return told;
+  }
+  told.why = told.choice.role == RunRole::kExploring
+                 ? WhyExplored(knowledge, situation, told.choice.batch_size)
+                 : WhyLeader(knowledge, situation);
+  const auto next =
+      MostValuable(knowledge, Horizon(situation.recurrence), spec_.beta.value_or(kDefaultBeta));
+  if (situation.exploring) {
+    told.outlook = "Still learning: a run that explores is under way.";
+  } else if (next) {
+    told.outlook = fmt::format("Still learning: batch size {} is worth a try.",
+                               knowledge.arms[*next].batch_size);
+  } else {
+    told.settled = true;
+    told.outlook = fmt::format(
+        "Done learning for now: no other batch size is worth a try, and recurrence {} checks that "
+        "again.",
+        NextCheckup(situation.recurrence));
+  }
+  return told;
 }
 
 int KnowledgeGradientPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {

@@ -27,6 +27,7 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   static Result<KnowledgeGradientPolicy> Restore(const PolicySpec& spec, const Json& state);
 
   Choice Choose(const Situation& situation) override;
+  Explanation Explain(const Situation& situation) const override;
   int EpochBudget(const PlannedRun& run, Joules epoch_cost) const override;
   void Observe(const RunResult& result) override;
   void LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) override;
@@ -44,6 +45,13 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   std::size_t ArmIndex(int batch_size) const;
   double Horizon(std::int64_t recurrence) const;
   int NearestUndropped() const;
+  // The batch size that the first try of a recurrence explores; nullopt: it runs the leader.
+  std::optional<std::size_t> Explored(const Knowledge& knowledge, std::int64_t recurrence) const;
+  Choice Decide(const Situation& situation) const;
+  std::string WhyWithoutLeader(const Choice& choice) const;
+  std::string WhyLeader(const Knowledge& knowledge, const Situation& situation) const;
+  std::string WhyExplored(const Knowledge& knowledge, const Situation& situation,
+                          int batch_size) const;
   int NewArmBudget(const Knowledge& knowledge, const PlannedRun& run, Joules epoch_cost) const;
 
   PolicySpec spec_;

@@ -96,6 +96,58 @@ TEST(KnowledgeGradientPolicyTest, WhileItExploresOthersRunTheLeader) {
             (Choice{.batch_size = 32, .role = RunRole::kConcurrent}));
 }
 
+TEST(KnowledgeGradientPolicyTest, ExplanationsAreAboutTheChoiceAndChangeNothing) {
+  const std::map<int, double> cost = {{8, 14}, {16, 9}, {32, 8}, {64, 7.5}};
+  FakeJob job{.epochs = [](int batch_size) { return batch_size == 64 ? 40 : 10; },
+              .epoch_cost = [&](int batch_size) { return Joules(cost.at(batch_size)); }};
+  KnowledgeGradientPolicy policy(Spec());
+  int explored = 0;
+  for (int i = 0; i < 60; ++i) {
+    for (const bool exploring : {true, false}) {
+      for (const int attempt : {0, 1}) {
+        const Situation situation{.recurrence = job.recurrence,
+                                  .attempt = attempt,
+                                  .gpu_model = "V100",
+                                  .exploring = exploring};
+        const Json before = policy.Save();
+        const Explanation told = policy.Explain(situation);
+        EXPECT_EQ(policy.Save(), before);
+        EXPECT_EQ(told.choice, policy.Choose(situation)) << told.why;
+        EXPECT_NE(told.why.find(std::to_string(told.choice.batch_size)), std::string::npos)
+            << told.why;
+        EXPECT_TRUE(told.why.ends_with('.')) << told.why;
+        const bool tries = attempt == 0 && !exploring && told.choice.role == RunRole::kExploring;
+        if (tries) ++explored;
+        // Apart from checkups, who is settled explores nothing.
+        if (tries && told.settled) {
+          EXPECT_NE(told.why.find("checks the beliefs"), std::string::npos) << told.why;
+        }
+        EXPECT_FALSE(exploring && told.settled);
+      }
+    }
+    job.Recur(policy);
+  }
+  EXPECT_GE(explored, 3);
+  const Explanation end = policy.Explain({.recurrence = 60, .gpu_model = "V100"});
+  EXPECT_TRUE(end.settled);
+  EXPECT_EQ(end.outlook,
+            "Done learning for now: no other batch size is worth a try, and recurrence 80 checks "
+            "that again.");
+  EXPECT_EQ(end.why.find("The run takes batch size 32, which costs least as far as is known: 80.0"),
+            0)
+      << end.why;
+}
+
+TEST(KnowledgeGradientPolicyTest, BeforeAnythingHasConvergedItSaysSo) {
+  const KnowledgeGradientPolicy policy(Spec());
+  const Explanation told = policy.Explain({.gpu_model = "V100"});
+  EXPECT_EQ(told.why,
+            "No run under Zeus has reached the target yet: batch sizes are tried from the default "
+            "outwards, and 32 is the nearest that has not failed.");
+  EXPECT_EQ(told.outlook, "Still learning: no run under Zeus has reached the target yet.");
+  EXPECT_FALSE(told.settled);
+}
+
 TEST(KnowledgeGradientPolicyTest, RetriesRunTheLeader) {
   FakeJob job{.epochs = [](int) { return 10; }};
   KnowledgeGradientPolicy policy(Spec());

@@ -59,6 +59,14 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
+// The choice that a policy would make now and the reasons for it, as sentences for users.
+struct Explanation {
+  Choice choice{};
+  std::string why{};      // Why the choice has this batch size.
+  bool settled = false;   // As far as is known now, the policy has nothing left to explore.
+  std::string outlook{};  // The part that is left to learn, or the reason why nothing is.
+};
+
 // A run that was started or may be started.
 struct PlannedRun {
   std::int64_t recurrence = 0;
@@ -110,6 +118,10 @@ class BatchSizePolicy {
 
   // May draw random numbers: call it once per try, and keep the answer.
   virtual Choice Choose(const Situation& situation) = 0;
+
+  // Explains what Choose() would answer now, and changes nothing. Only people need it, so Choose()
+  // is not slowed down by the words.
+  virtual Explanation Explain(const Situation& situation) const = 0;
 
   // Returns how many epochs a run may take if each costs `epoch_cost`: at most max_epochs, and 0 if
   // the run is not worth starting. Called before a run if the epoch cost is known, and again after

@@ -5,10 +5,15 @@
 // the cost at which it was stopped.
 #include "zeus/optimizer/batch_size/zeus_policy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/random.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
@@ -109,10 +114,117 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
     if (!situation.exploring) return {.batch_size = *next, .role = RunRole::kExploring};
     return {.batch_size = Best(situation.gpu_model), .role = RunRole::kConcurrent};
   }
-  const std::vector<int>& arms = explorer_.candidates();
-  Random random = MakeStream(spec_.seed, draws_++);
-  const int drawn = ledger_.arms().Predict(arms, ledger_.EpochCosts(situation.gpu_model), random);
+  const int drawn = Draw(situation.gpu_model);
+  ++draws_;
   return {.batch_size = drawn, .role = RunRole::kExploiting};
+}
+
+int ZeusPolicy::Draw(std::string_view gpu_model) const {
+  Random random = MakeStream(spec_.seed, draws_);
+  return ledger_.arms().Predict(explorer_.candidates(), ledger_.EpochCosts(gpu_model), random);
+}
+
+// --- words ---
+
+std::optional<CostBelief> ZeusPolicy::Belief(std::string_view gpu_model, int batch_size) const {
+  return ledger_.arms().Belief(batch_size, ledger_.EpochCost(gpu_model, batch_size));
+}
+
+// "64 (2.10 ± 0.10 MJ to the target)".
+std::string ZeusPolicy::CostText(std::string_view gpu_model, int batch_size) const {
+  const auto belief = Belief(gpu_model, batch_size);
+  if (!belief) return fmt::to_string(batch_size);
+  return fmt::format("{} ({} to the target)", batch_size, WithSigma(belief->mean, belief->sigma));
+}
+
+void ZeusPolicy::ExplainPruning(const Situation& situation, Explanation& told) const {
+  const int next = *explorer_.Next();
+  if (situation.exploring) {
+    told.choice = {.batch_size = Best(situation.gpu_model), .role = RunRole::kConcurrent};
+    told.why = fmt::format(
+        "While another run explores, this one takes the cheapest batch size so far, {}.",
+        CostText(situation.gpu_model, told.choice.batch_size));
+  } else {
+    told.choice = {.batch_size = next, .role = RunRole::kExploring};
+    told.why = fmt::format(
+        "The run explores: batch sizes are tried from the default downwards and upwards until one "
+        "fails, and {} is next.",
+        next);
+  }
+  told.outlook = fmt::format(
+      "Still learning: batch size {} {} explored, and batch sizes that fail are dropped.", next,
+      situation.exploring ? "is being" : "is to be");
+}
+
+namespace {
+
+// An upper bound of the probability that a draw prefers another arm to `best`: the sum of the
+// probabilities that each of the others is drawn below it.
+double OtherDrawn(const CostBelief& best, std::span<const CostBelief> others) {
+  double sum = 0;
+  for (const CostBelief& other : others) {
+    const double sigma = std::hypot(best.sigma.value(), other.sigma.value());
+    const double gap = other.mean.value() - best.mean.value();
+    if (sigma > 0)
+      sum += 0.5 * std::erfc(gap / sigma / std::numbers::sqrt2);
+    else if (gap <= 0)
+      sum += 1;
+  }
+  return std::min(sum, 1.0);
+}
+
+// Below this the policy counts as settled.
+constexpr double kSettled = 0.05;
+
+}  // namespace
+
+void ZeusPolicy::ExplainSampling(const Situation& situation, Explanation& told) const {
+  const std::string& model = situation.gpu_model;
+  const std::vector<int>& arms = explorer_.candidates();
+  told.choice = {.batch_size = Draw(model), .role = RunRole::kExploiting};
+  const int drawn = told.choice.batch_size;
+  if (const auto unknown = ledger_.arms().FirstUnknown(arms); unknown && arms.size() > 1) {
+    told.why = fmt::format(
+        "Batch size {} was not run often enough to say what it costs, so it runs.", drawn);
+    told.outlook = fmt::format("Still learning: batch size {} needs more runs.", *unknown);
+    return;
+  }
+  const int best = Best(model);
+  const std::string cheapest = CostText(model, best);
+  if (arms.size() == 1)
+    told.why = fmt::format("Batch size {} is the only one that is left.", cheapest);
+  else if (drawn == best)
+    told.why = fmt::format(
+        "Batch size {} costs least as far as is known, and costs drawn at random from the beliefs "
+        "favour it, too.",
+        cheapest);
+  else
+    told.why = fmt::format(
+        "Costs drawn at random from the beliefs favour batch size {}, although {} is expected to "
+        "cost less: that is how this policy explores.",
+        CostText(model, drawn), cheapest);
+  if (arms.size() == 1) {
+    told.settled = true;
+    told.outlook = fmt::format("Done learning: only batch size {} is left.", best);
+    return;
+  }
+  std::vector<CostBelief> others;
+  for (const int arm : arms)
+    if (arm != best) others.push_back(Belief(model, arm).value_or(CostBelief{}));
+  const double share = OtherDrawn(Belief(model, best).value_or(CostBelief{}), others);
+  told.settled = share <= kSettled;
+  told.outlook = fmt::format("{}: others than batch size {} run in at most {} of recurrences.",
+                             told.settled ? "Done learning for now" : "Still learning", best,
+                             PercentText(share));
+}
+
+Explanation ZeusPolicy::Explain(const Situation& situation) const {
+  Explanation told;
+  if (explorer_.Next())
+    ExplainPruning(situation, told);
+  else
+    ExplainSampling(situation, told);
+  return told;
 }
 
 int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {

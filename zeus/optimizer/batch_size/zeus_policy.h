@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +66,7 @@ class ZeusPolicy final : public BatchSizePolicy {
   static Result<ZeusPolicy> Restore(const PolicySpec& spec, const Json& state);
 
   Choice Choose(const Situation& situation) override;
+  Explanation Explain(const Situation& situation) const override;
   int EpochBudget(const PlannedRun& run, Joules epoch_cost) const override;
   void Observe(const RunResult& result) override;
   void LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) override;
@@ -77,6 +79,12 @@ class ZeusPolicy final : public BatchSizePolicy {
 
  private:
   Joules CostToLearnFrom(const RunResult& result) const;
+  // Returns the batch size of random choice number draws_.
+  int Draw(std::string_view gpu_model) const;
+  std::optional<CostBelief> Belief(std::string_view gpu_model, int batch_size) const;
+  std::string CostText(std::string_view gpu_model, int batch_size) const;
+  void ExplainPruning(const Situation& situation, Explanation& told) const;
+  void ExplainSampling(const Situation& situation, Explanation& told) const;
 
   PolicySpec spec_;
   ArmLedger ledger_;

@@ -217,6 +217,37 @@ TEST(ZeusPolicyTest, CostsAreTranslatedToAnotherGpuModel) {
   EXPECT_EQ(policy.EpochBudget({.gpu_model = "A40", .batch_size = 32}, 5_J), 14);
 }
 
+TEST(ZeusPolicyTest, ExplanationsAreAboutTheChoiceAndDrawNothing) {
+  ZeusPolicy policy(Spec());
+  std::set<int> drawn;
+  for (int i = 0; i < 60; ++i) {
+    const Situation situation{.recurrence = i, .gpu_model = "V100"};
+    const Situation meanwhile{.recurrence = i, .gpu_model = "V100", .exploring = true};
+    if (policy.stage() == "pruning") {
+      EXPECT_EQ(policy.Explain(meanwhile).choice, policy.Choose(meanwhile));
+    }
+    const Explanation told = policy.Explain(situation);
+    EXPECT_EQ(policy.Explain(situation).choice, told.choice);
+    const Choice choice = policy.Choose(situation);
+    EXPECT_EQ(told.choice, choice) << told.why;
+    EXPECT_THAT(told.why, ::testing::HasSubstr(std::to_string(choice.batch_size)));
+    EXPECT_THAT(told.outlook, ::testing::StartsWith(told.settled ? "Done" : "Still"));
+    if (policy.stage() == "sampling") drawn.insert(choice.batch_size);
+    policy.Observe(Result(choice, true, 5 + (choice.batch_size / 8 + i) % 3));
+  }
+  EXPECT_GT(drawn.size(), 1U);  // Draws that differ were explained.
+}
+
+TEST(ZeusPolicyTest, ItIsSettledWhenOthersAreHardlyDrawnAnyMore) {
+  ZeusPolicy policy(Spec());
+  Prune(policy, {{8, 9}, {16, 5}, {32, 9}, {64, 9}});
+  const Explanation told = policy.Explain({.gpu_model = "V100"});
+  EXPECT_TRUE(told.settled);
+  EXPECT_EQ(told.outlook,
+            "Done learning for now: others than batch size 16 run in at most 0.0 % of "
+            "recurrences.");
+}
+
 TEST(ZeusPolicyTest, BeliefsTellWhatWasPruned) {
   ZeusPolicy policy(Spec());
   EXPECT_EQ(policy.Beliefs("V100")[0].state, ArmState::kUntried);

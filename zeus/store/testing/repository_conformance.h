@@ -195,6 +195,7 @@ TEST_P(RepositoryConformance, ATrialComesBackAsItWasStored) {
   trial.epoch_cost = Joules(5e-324);
   trial.power_limit = Watts(125.0);
   trial.unmeasured = true;
+  trial.why = "because";
   trial.reason = "budget: 雪\n\"quoted\"";
   ASSERT_TRUE(
       repository_->Write([&](JobTransaction& change) { return change.UpdateTrial(trial); }).ok());
@@ -224,6 +225,7 @@ TEST_P(RepositoryConformance, ATrialComesBackAsItWasStored) {
   EXPECT_FALSE(found.value().undisturbed);
   EXPECT_FALSE(found.value().shared);
   EXPECT_TRUE(found.value().unmeasured);
+  EXPECT_EQ(found.value().why, "because");
   EXPECT_EQ(found.value().reason, trial.reason);
 }
 

@@ -421,6 +421,7 @@ Json ToJson(const LeaseView& view) {
   json["since"] = view.since;
   json["knobs"] = Json::array();
   for (const KnobView& knob : view.knobs) json["knobs"].push_back(KnobViewJson(knob));
+  if (view.fell_back) json["fell_back"] = true;
   json["end_reason"] = view.end_reason.empty() ? Json(nullptr) : Json(view.end_reason);
   return json;
 }

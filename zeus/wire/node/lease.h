@@ -80,6 +80,9 @@ struct LeaseSpec {
   LeaseClass lease_class = LeaseClass::kUser;
   std::string request_id{};  // A repeated POST with the same id finds the same lease.
   std::vector<KnobRequest> requests{};
+  // The requests from when the ttl has passed without a sign of life, instead of an end of the
+  // lease; empty: it ends. For budgets alone, so no field of the body.
+  std::vector<KnobRequest> fallback{};
 
   friend bool operator==(const LeaseSpec&, const LeaseSpec&) = default;
 };
@@ -121,6 +124,7 @@ struct LeaseView {
   std::optional<Seconds> expires_in{};
   std::string since{};  // RFC 3339.
   std::vector<KnobView> knobs{};
+  bool fell_back = false;    // The ttl of a budget has passed, and its fallback holds.
   std::string end_reason{};  // "holder gone", "expired", "deleted", "revoked", …; empty before.
 
   friend bool operator==(const LeaseView&, const LeaseView&) = default;

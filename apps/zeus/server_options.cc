@@ -1,4 +1,4 @@
-#include "apps/zeus/listening_options.h"
+#include "apps/zeus/server_options.h"
 
 #include "apps/zeus/numbers.h"
 
@@ -23,11 +23,23 @@ void AddTlsOptions(Verb verb, std::string& certificate, std::string& key) {
   file.Needs(secret);
 }
 
-void AddShutdownTimeout(Verb verb, double& seconds, const std::string& what) {
+void AddTlsOptions(Verb verb, ServerFiles& files) {
+  AddTlsOptions(verb, files.tls_certificate, files.tls_key);
+}
+
+void AddShutdownTimeout(Verb verb, double& seconds, const std::string& subject) {
   verb.AddOption("--shutdown-timeout", seconds,
-                 "Seconds that " + what + " have to finish after SIGTERM")
+                 "Seconds that " + subject + " have to finish after SIGTERM")
       .Check(NumberBetween(0, 86400))
       .ShowDefault();
+}
+
+Option AddAccessLogOption(Verb verb, ServerFiles& files) {
+  return verb
+      .AddOption("--access-log", files.access_log,
+                 "Append a JSON line per request to this file; - is standard error")
+      .Check(NotEmpty())
+      .TypeName("FILE");
 }
 
 }  // namespace zeus::cli

@@ -1,0 +1,85 @@
+// The browser of tests of pages, and what all of them look for. Chromium and playwright-core come from
+// the environment: browser_testing.py.
+import { pathToFileURL } from "node:url";
+
+const { chromium } = await import(pathToFileURL(process.env.PLAYWRIGHT).href);
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update",
+      "--disable-sync", "--no-first-run"],
+  });
+}
+
+// A page that notes its complaints: what the console says, scripts that run although they are data,
+// and requests to other hosts. `expected` are patterns of messages that the test provokes.
+export async function newPage(browser, { origin = "", expected = [], ...options } = {}) {
+  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
+  page.complaints = [];
+  const complain = (text) => expected.some((pattern) => pattern.test(text)) || page.complaints.push(text);
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complain(`${message.text()} (${message.location().url})`);
+  });
+  page.on("pageerror", (error) => complain(error.message));
+  page.on("dialog", (dialog) => complain(`a script ran: ${dialog.message()}`));
+  page.on("request", (request) => {
+    const url = request.url();
+    if (/^(http|ws)/.test(url) && !(origin && url.startsWith(`${origin}/`))) complain(url);
+  });
+  return page;
+}
+
+// Counts what was checked; an error says which sentence does not hold.
+export class Checks {
+  passed = 0;
+
+  check = async (sentence, body) => {
+    try {
+      await body();
+      ++this.passed;
+    } catch (error) {
+      error.message = `${sentence}: ${error.message}`;
+      throw error;
+    }
+  };
+
+  report() {
+    console.log(`${this.passed} checks passed`);
+  }
+}
+
+// Runs in the page. Every text with its contrast to the ground: WCAG wants 4.5.
+export function faintTexts(selector = "text, p, li, td, th, th button, h1, h2, h3, h4, a, button, button span, figcaption, label, dt, dd, b, small, summary, pre, output") {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const channels = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = (colour) => {
+    const [r, g, b] = channels(colour).map((c) => c / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (channels(colour)[3] === 255) return colour;
+    }
+    return getComputedStyle(document.documentElement).backgroundColor;
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll(selector)) {
+    if (!element.textContent.trim() || element.closest(".cells, .span-name, .skip")) continue;
+    if (element.matches(":disabled") || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element);
+    const colour = element instanceof SVGElement ? style.fill : style.color;
+    const [a, b] = [luminance(colour), luminance(ground(element))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < 4.5) faint.push(`${element.textContent} ${colour} ${contrast.toFixed(2)}`);
+    if (parseFloat(style.fontSize) < 11) faint.push(`${element.textContent} is small`);
+  }
+  return faint;
+}
