@@ -43,8 +43,11 @@ end_everything() {
   "$zeus" sim stop >/dev/null 2>&1 || true
   rm -rf "$folder"
 }
-exec 9> >(end_everything)
+# It is a group of its own, too: a signal to the terminal's group must not end it early.
+mkfifo "$folder/alive"
+end_everything <"$folder/alive" >/dev/null 2>&1 &
 ending=$!
+exec 9>"$folder/alive"
 finish() {
   trap '' INT TERM HUP
   exec 9>&-

@@ -16,6 +16,7 @@ export function launch() {
 // and requests to other hosts. `expected` are patterns of messages that the test provokes.
 export async function newPage(browser, { origin = "", expected = [], ...options } = {}) {
   const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
+  page.setDefaultTimeout(120_000); // A busy machine is slow.
   page.complaints = [];
   const complain = (text) => expected.some((pattern) => pattern.test(text)) || page.complaints.push(text);
   page.on("console", (message) => {

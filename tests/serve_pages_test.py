@@ -15,7 +15,7 @@ class ServePagesTest(unittest.TestCase):
             plan = pathlib.Path(folder, "spec.json")
             plan.write_text(json.dumps({**spec(), "id": "gpt"}), encoding="utf-8")
             output = run_in_browser(self, "serve_pages_browser.mjs", folder, plan, folder=folder,
-                                    timeout=400)
+                                    timeout=800)
             self.assertRegex(output, r"\d+ checks passed")
 
 

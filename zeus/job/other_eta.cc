@@ -78,36 +78,53 @@ RelativeChange Change(const MeanAmount& from, const MeanAmount& to) {
   return change;
 }
 
-void AddNotes(const Job& job, std::span<const Trial> trials, OtherEta& other) {
-  int stopped = 0;
-  bool limited = false;
-  for (const Trial& trial : trials) {
-    if (!IsTaught(trial) || trial.gpu_model != other.arms.gpu_model) continue;
-    const bool early = trial.epochs < job.spec.max_epochs;
-    if (trial.status == TrialStatus::kStopped && early) ++stopped;
-    limited = limited || (trial.power_limit && !trial.undisturbed);
-  }
-  if (limited)
-    other.notes.push_back(
-        fmt::format("The power limits are those that were chosen for eta {:g}: others may suit eta "
-                    "{:g} better, "
-                    "and what a training takes at those is not known.",
-                    job.spec.eta, other.eta));
-  if (stopped > 0)
-    other.notes.push_back(
-        fmt::format("{} stopped early by what {} at eta {:g}: whether eta {:g} would have let {} "
-                    "go on, and to what end, is not known.",
-                    stopped == 1 ? "1 run was" : fmt::format("{} runs were", stopped),
-                    stopped == 1 ? "it cost" : "they cost", job.spec.eta, other.eta,
-                    stopped == 1 ? "it" : "them"));
+// Runs that count for this model and whose limits Zeus has chosen.
+bool AnyLimited(std::span<const Trial> trials, const std::string& gpu_model) {
+  return std::ranges::any_of(trials, [&](const Trial& trial) {
+    return IsTaught(trial) && trial.gpu_model == gpu_model && trial.power_limit &&
+           !trial.undisturbed;
+  });
+}
+
+std::string StoppedNote(const Job& job, std::span<const Trial> trials, const OtherEta& other) {
+  const auto stopped = std::ranges::count_if(trials, [&](const Trial& trial) {
+    return IsTaught(trial) && trial.gpu_model == other.arms.gpu_model &&
+           trial.status == TrialStatus::kStopped && trial.epochs < job.spec.max_epochs;
+  });
+  if (stopped == 0) return "";
+  if (stopped == 1)
+    return fmt::format(
+        "1 run was stopped early by what it cost at eta {:g}: whether eta {:g} would have let it "
+        "go on, and to what end, is not known.",
+        job.spec.eta, other.eta);
+  return fmt::format(
+      "{} runs were stopped early by what they cost at eta {:g}: whether eta {:g} would have let "
+      "them go on, and to what end, is not known.",
+      stopped, job.spec.eta, other.eta);
+}
+
+std::string UntriedNote(const OtherEta& other) {
   std::vector<int> untried;
   for (const MeasuredArm& arm : other.measured)
     if (arm.runs == 0) untried.push_back(arm.batch_size);
-  if (!untried.empty())
-    other.notes.push_back(
-        fmt::format("Batch size{} {} never ran on this GPU model: another eta might have tried {}.",
-                    untried.size() == 1 ? "" : "s", fmt::join(untried, ", "),
-                    untried.size() == 1 ? "it" : "them"));
+  if (untried.empty()) return "";
+  if (untried.size() == 1)
+    return fmt::format(
+        "Batch size {} never ran on this GPU model: another eta might have tried it.",
+        untried.front());
+  return fmt::format(
+      "Batch sizes {} never ran on this GPU model: another eta might have tried them.",
+      fmt::join(untried, ", "));
+}
+
+void AddNotes(const Job& job, std::span<const Trial> trials, OtherEta& other) {
+  if (AnyLimited(trials, other.arms.gpu_model))
+    other.notes.push_back(fmt::format(
+        "The power limits are those that were chosen for eta {:g}: others may suit eta {:g} "
+        "better, and what a training takes at those is not known.",
+        job.spec.eta, other.eta));
+  for (std::string note : {StoppedNote(job, trials, other), UntriedNote(other)})
+    if (!note.empty()) other.notes.push_back(std::move(note));
 }
 
 }  // namespace

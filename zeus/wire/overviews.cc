@@ -10,6 +10,7 @@
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/wire/answers.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus::wire {
 namespace {

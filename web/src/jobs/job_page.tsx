@@ -13,7 +13,7 @@ import { recurrencesFigure } from "./figures";
 import "./jobs.css";
 import { StreamLine } from "./stream_line";
 import type { JobOverview, Savings, Trial } from "./types";
-import { learningText, roleTexts, statusText } from "./words";
+import { endText, learningText, roleTexts } from "./words";
 
 function JobActions({ overview }: { overview: JobOverview }) {
   const { spec, trials } = overview.job;
@@ -127,7 +127,7 @@ function RunningCard({ overview }: { overview: JobOverview }) {
       ) : last ? (
         <>
           <p>
-            The last run, trial {last.number} with batch size {last.batch_size}, {statusText(last)}{" "}
+            The last run, trial {last.number} with batch size {last.batch_size}, {endText(last)}{" "}
             <Ago at={last.ended_at ?? last.started_at} now={now} />
             {last.reason && `: ${last.reason}`}.
           </p>

@@ -24,17 +24,10 @@ export function lastRunAt(overview: JobOverview): string | null {
   return trial ? (trial.ended_at ?? trial.started_at) : null;
 }
 
-const statusTexts: Record<Trial["status"], string> = {
-  dispatched: "started",
-  reporting: "running",
-  converged: "reached the target",
-  stopped: "stopped",
-  failed: "failed",
-  expired: "lost: not heard of for too long",
-};
-
-export function statusText(trial: Trial): string {
-  return statusTexts[trial.status];
+// How a run ended; its reason follows, which says whether the target was reached.
+export function endText(trial: Trial): string {
+  if (trial.status === "failed") return "failed";
+  return trial.status === "expired" ? "was lost, not heard of for too long," : "ended";
 }
 
 export const roleTexts: Record<Trial["role"], string> = {

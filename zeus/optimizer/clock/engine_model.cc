@@ -47,18 +47,6 @@ double GenericRatio(double clock) {
   return 0.5 + 0.5 * clock * voltage * voltage;
 }
 
-// Solves with each coefficient pulled towards zero, relative to what the data say about it.
-template <std::size_t N>
-void SolvePulled(NonNegativeFit& fit, const std::array<double, N>& pull,
-                 std::array<double, N>& solution) {
-  for (std::size_t i = 0; i < N; ++i) {
-    const double weight = pull[i] * fit.information(i);
-    fit.SetPrior(i, 0, weight > 0 ? 1 / std::sqrt(weight) : 0);
-  }
-  fit.Solve();
-  std::copy(fit.solution().begin(), fit.solution().end(), solution.begin());
-}
-
 }  // namespace
 
 EngineWork& EngineWork::operator+=(const EngineWork& other) {
@@ -69,7 +57,43 @@ EngineWork& EngineWork::operator+=(const EngineWork& other) {
   return *this;
 }
 
-EngineModel::EngineModel() : time_fit_(kTimePull.size()), energy_fit_(kEnergyPull.size()) {}
+template <std::size_t N>
+void PulledFit<N>::Forget(double keep) {
+  for (std::size_t i = 0; i < N; ++i) {
+    values_[i] *= keep;
+    for (double& product : products_[i]) product *= keep;
+  }
+}
+
+template <std::size_t N>
+void PulledFit<N>::Add(const std::array<double, N>& features, double value) {
+  for (std::size_t i = 0; i < N; ++i) {
+    values_[i] += features[i] * value;
+    for (std::size_t j = 0; j < N; ++j) products_[i][j] += features[i] * features[j];
+  }
+}
+
+template <std::size_t N>
+void PulledFit<N>::Solve(std::array<double, N>& solution) const {
+  // Coordinate descent: convex, so it converges from anywhere.
+  constexpr int kRounds = 300;
+  for (int round = 0; round < kRounds; ++round)
+    for (std::size_t i = 0; i < N; ++i) {
+      if (products_[i][i] <= 0) {
+        solution[i] = 0;
+        continue;
+      }
+      double rest = values_[i];
+      for (std::size_t j = 0; j < N; ++j)
+        if (j != i) rest -= products_[i][j] * solution[j];
+      solution[i] = std::max(0.0, rest / (products_[i][i] * (1.0 + pull_[i])));
+    }
+}
+
+template class PulledFit<8>;
+template class PulledFit<3>;
+
+EngineModel::EngineModel() : time_fit_(kTimePull), energy_fit_(kEnergyPull) {}
 
 EngineModel::EngineModel(const EngineKnowledge& knowledge) : EngineModel() {
   times_ = knowledge.times;
@@ -104,17 +128,12 @@ void EngineModel::AddInventedWindow(const EngineWork& work, double clock) {
   const double scale = kLength / time;
   for (double& feature : features) feature *= scale;
   for (int i = 0; i < kTimes; ++i) {
-    time_fit_.Add(features, kLength, 1);
-    if (clock == 1.0) AddEnergy(work, scale, Expected(work) * scale);
+    time_fit_.Add(features, kLength);
+    if (clock == 1.0)
+      energy_fit_.Add({work.iterations * scale, work.decoded * scale, work.prompt * scale},
+                      Expected(work) * scale);
   }
   time_windows_ = kInvented;
-}
-
-// Adds the energy of `times` times this work.
-void EngineModel::AddEnergy(const EngineWork& work, double times, double joules) {
-  const std::array<double, 3> row = {work.iterations * times, work.decoded * times,
-                                     work.prompt * times};
-  energy_fit_.Add(row, joules, 1);
 }
 
 void EngineModel::Observe(const EngineWork& work, double length, double clock,
@@ -132,8 +151,8 @@ void EngineModel::EndWindow(double joules) {
   const bool working = window_.work.busy > 0.25 * window_.length && window_.work.decoded > 0;
   if (working) {
     time_fit_.Forget(kKeepTime);
-    time_fit_.Add(window_.features, window_.work.busy, 1);
-    SolvePulled(time_fit_, kTimePull, times_);
+    time_fit_.Add(window_.features, window_.work.busy);
+    time_fit_.Solve(times_);
     ++time_windows_;
   }
   if (joules >= 0 && window_.length > 0) {
@@ -171,8 +190,8 @@ void EngineModel::LearnEnergy(double joules) {
   const double clock = window_.clock_time / window_.length;
   if (clock >= kNearHighest) {
     energy_fit_.Forget(kKeepEnergy);
-    AddEnergy(work, 1, above);
-    SolvePulled(energy_fit_, kEnergyPull, energies_);
+    energy_fit_.Add({work.iterations, work.decoded, work.prompt}, above);
+    energy_fit_.Solve(energies_);
     ++energy_windows_;
   }
   const double expected = Expected(work);

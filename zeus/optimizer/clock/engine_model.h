@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "zeus/base/nonnegative_fit.h"
 #include "zeus/base/units.h"
 
 // How an inference engine with continuous batching spends time and energy at each clock, learned
@@ -44,6 +43,25 @@ struct EngineKnowledge {
   std::vector<double> ratios{};  // Energy against the highest clock, one for each of `clocks`.
 
   friend bool operator==(const EngineKnowledge&, const EngineKnowledge&) = default;
+};
+
+// Non-negative least squares with forgetting, and with a pull towards zero that decides where the
+// data do not.
+template <std::size_t N>
+class PulledFit {
+ public:
+  // `pull` is relative to the data of each coefficient.
+  explicit PulledFit(const std::array<double, N>& pull) : pull_(pull) {}
+
+  void Forget(double keep);
+  void Add(const std::array<double, N>& features, double value);
+  // Improves `solution`, from which it starts.
+  void Solve(std::array<double, N>& solution) const;
+
+ private:
+  std::array<double, N> pull_;
+  std::array<std::array<double, N>, N> products_{};
+  std::array<double, N> values_{};
 };
 
 // Time that pieces of work take at one clock.
@@ -116,13 +134,12 @@ class EngineModel {
 
   static std::size_t BinAt(double clock);
   void AddInventedWindow(const EngineWork& work, double clock);
-  void AddEnergy(const EngineWork& work, double times, double joules);
   void LearnEnergy(double joules);
   double Expected(const EngineWork& work) const;
 
   Window window_;
-  NonNegativeFit time_fit_;
-  NonNegativeFit energy_fit_;
+  PulledFit<8> time_fit_;
+  PulledFit<3> energy_fit_;
   std::array<double, 8> times_{};
   std::array<double, 3> energies_{};
   std::array<Bin, kBins> bins_{};
