@@ -24,8 +24,8 @@ using zeus::testing::APlanSpec;
 class RemotePlanServiceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started =
-        http::Server::Start({.listen = "127.0.0.1:0"}, api_, metrics_.connections(), clock_);
+    auto started = http::Server::Start({.listen = "127.0.0.1:0"}, api_,
+                                       metrics_.requests().connections(), clock_);
     ASSERT_TRUE(started.ok()) << started.error().message;
     server_ = std::move(started).value();
     auto connected =

@@ -26,7 +26,8 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "export": {"base", "device", "http", "metrics", "monitor"},
     "job": {"base", "carbon", "optimizer/batch_size"},
     "plan": {"base", "optimizer/pipeline"},
-    "store": {"base", "job", "plan"},
+    "colosseum": {"base"},
+    "store": {"base", "colosseum", "job", "plan"},
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},
@@ -35,6 +36,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "web": {"base", "http"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "web", "wire"},
     "gateway": {"base", "http", "metrics", "monitor", "optimizer/clock", "wire/llm"},
+    "colosseum/api": {"base", "colosseum", "http", "metrics", "web"},
     "inference": {"base", "device", "http", "metrics"},
     "inference/benchmark": {"base", "http", "monitor", "report", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
@@ -55,7 +57,7 @@ LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
              "pipeline": "optimizer/pipeline",
              "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
-             "daemon_api": "daemon/api", "node_client": "client/node", "node_messages": "wire/node"}
+             "colosseum_api": "colosseum/api", "daemon_api": "daemon/api", "node_client": "client/node", "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

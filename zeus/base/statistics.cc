@@ -165,6 +165,33 @@ Interval MeanInterval(const SampleSummary& sample, double confidence) {
   return {sample.mean - t * sample.StandardError(), sample.mean + t * sample.StandardError()};
 }
 
+Interval WilsonInterval(double hits, double cases, double confidence) {
+  assert(cases > 0);
+  // Student's distribution with so many degrees of freedom is the normal one.
+  const double z = StudentQuantile((1 + confidence) / 2, 1e9);
+  const double share = hits / cases;
+  const double scale = 1 + z * z / cases;
+  const double middle = (share + z * z / (2 * cases)) / scale;
+  const double half =
+      z / scale * std::sqrt(share * (1 - share) / cases + z * z / (4 * cases * cases));
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+std::optional<Interval> MedianInterval(std::span<const double> sorted, double confidence) {
+  const auto n = static_cast<double>(sorted.size());
+  // The number of values below the median is binomial: probability of k is C(n, k) / 2^n.
+  double tail = 0;
+  std::optional<Interval> interval;
+  for (std::size_t k = 0; 2 * (k + 1) <= sorted.size(); ++k) {
+    const auto below = static_cast<double>(k);
+    tail += std::exp(std::lgamma(n + 1) - std::lgamma(below + 1) - std::lgamma(n - below + 1) -
+                     n * std::log(2.0));
+    if (2 * tail > 1 - confidence) break;
+    interval = {sorted[k], sorted[sorted.size() - 1 - k]};
+  }
+  return interval;
+}
+
 Interval WelchRatioBounds(const RatioSide& base, const RatioSide& changed, double confidence) {
   assert(base.sample.count > 1 && changed.sample.count > 1);
   const auto above = [&](double ratio) { return ConfidenceAbove(ratio, base, changed); };

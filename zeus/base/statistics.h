@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "zeus/base/random.h"
@@ -30,6 +31,13 @@ struct Interval {
 
 // Two-sided interval of the mean of normally distributed values; infinite for fewer than two.
 Interval MeanInterval(const SampleSummary& sample, double confidence);
+
+// Wilson's interval of a share: hits of cases, which may be fractions; cases > 0.
+Interval WilsonInterval(double hits, double cases, double confidence);
+
+// An interval of the median by order statistics, for values in ascending order: it holds with at
+// least this confidence, whatever their distribution. nullopt when there are too few values.
+std::optional<Interval> MedianInterval(std::span<const double> sorted, double confidence);
 
 // One side of a comparison of means.
 struct RatioSide {

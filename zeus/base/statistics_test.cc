@@ -33,6 +33,31 @@ TEST(StatisticsTest, EmptyAndSingleSamplesHaveNoVariance) {
   EXPECT_EQ(Summarize(std::vector<double>{3}).variance, 0);
 }
 
+TEST(StatisticsTest, WilsonsIntervalAgreesWithItsFormula) {
+  // z = 1.959964: (p + z^2 / 2n -+ z sqrt(p q / n + z^2 / 4n^2)) / (1 + z^2 / n)
+  const Interval half = WilsonInterval(5, 10, 0.95);
+  EXPECT_NEAR(half.low, 0.236593, 1e-6);
+  EXPECT_NEAR(half.high, 0.763407, 1e-6);
+  const Interval none = WilsonInterval(0, 20, 0.95);
+  EXPECT_NEAR(none.low, 0, 1e-12);
+  EXPECT_NEAR(none.high, 0.161125, 1e-6);
+  EXPECT_NEAR(WilsonInterval(3, 3, 0.95).high, 1, 1e-12);
+}
+
+TEST(StatisticsTest, TheMediansIntervalNeedsSixValues) {
+  EXPECT_FALSE(MedianInterval(std::vector<double>{1, 2, 3, 4, 5}, 0.95));
+  const auto six = MedianInterval(std::vector<double>{1, 2, 3, 4, 5, 6}, 0.95);
+  ASSERT_TRUE(six);
+  EXPECT_EQ(six->low, 1);
+  EXPECT_EQ(six->high, 6);
+  std::vector<double> values;
+  for (int i = 1; i <= 25; ++i) values.push_back(i);
+  const auto many = MedianInterval(values, 0.95);  // The 8th and the 18th, by the tables.
+  ASSERT_TRUE(many);
+  EXPECT_EQ(many->low, 8);
+  EXPECT_EQ(many->high, 18);
+}
+
 // Values of the published tables, to the digits they give.
 TEST(StatisticsTest, StudentQuantilesAgreeWithTheTables) {
   EXPECT_NEAR(StudentQuantile(0.95, 1), 6.313751515, 1e-8);

@@ -120,10 +120,13 @@ class Client::Connection {
     if (SSL_CTX* const context = client_.ssl_context()) tls_.Attach(*context);
   }
 
-  Result<Reply> Send(const Call& call) {
+  // A null `piece` collects the body.
+  Result<Reply> Send(const Call& call, const Piece& piece) {
     const std::lock_guard lock(mutex_);
     std::string body;
-    const httplib::Request request = MakeRequest(call, body);
+    bool is_success = false;
+    httplib::Request request = MakeRequest(call, body);
+    if (piece) PassPieces(piece, is_success, request);
     if (cancelled_) return Error{ErrorCode::kUnavailable, "the call was cancelled"};
     interrupted_ = false;
     refusal_.clear();
@@ -174,6 +177,22 @@ class Client::Connection {
       return refusal_.empty() && !must_end();
     };
     return request;
+  }
+
+  // Has the body of a successful reply passed on; that of another one is collected.
+  void PassPieces(const Piece& piece, bool& is_success, httplib::Request& request) {
+    request.response_handler = [&is_success](const httplib::Response& head) {
+      is_success = head.status >= 200 && head.status < 300;
+      return true;
+    };
+    request.content_receiver = [this, &piece, &is_success, collect = request.content_receiver](
+                                   const char* data, std::size_t size, std::uint64_t offset,
+                                   std::uint64_t total) {
+      if (!is_success) return collect(data, size, offset, total);
+      if (!must_end() && piece({data, size})) return true;
+      if (refusal_.empty()) refusal_ = "not wanted any more";
+      return false;
+    };
   }
 
   // Tries the known addresses in turn until one accepts the connection. That one comes first at the
@@ -254,9 +273,11 @@ Result<std::unique_ptr<Client>> Client::Create(const ClientOptions& options) {
   }
 }
 
-Result<Reply> Client::Send(const Call& call) {
+Result<Reply> Client::Send(const Call& call) { return Stream(call, {}); }
+
+Result<Reply> Client::Stream(const Call& call, const Piece& piece) {
   try {
-    return connection_->Send(call);
+    return connection_->Send(call, piece);
   } catch (const std::exception& error) {
     return Error{ErrorCode::kUnavailable, fmt::format("ask the server: {}", error.what())};
   }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,13 @@ class Client {
 
   // Returns kUnavailable, with the reason and where possible the remedy, when no answer came.
   Result<Reply> Send(const Call& call);
+
+  // As Send(), for a body that arrives over a longer time: `piece` gets its bytes as they come, on
+  // this thread, and ends the call by returning false. The reply has no body then, unless its
+  // status is none of success. The answer timeout limits the time between two pieces, and nothing
+  // limits the whole.
+  using Piece = std::function<bool(std::string_view bytes)>;
+  Result<Reply> Stream(const Call& call, const Piece& piece);
 
   // Makes a running Send() of another thread fail soon, except while it connects. Later ones are
   // not affected.

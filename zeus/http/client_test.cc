@@ -41,6 +41,10 @@ class EchoServer {
         return sink.write("x", 1);
       });
     });
+    server_.Get("/refused", [](const httplib::Request&, httplib::Response& response) {
+      response.status = 503;
+      response.set_content("full", "text/plain");
+    });
     server_.Get("(/.*)", describe);
     server_.Post("(/.*)", describe);
     server_.Put("(/.*)", describe);
@@ -145,6 +149,37 @@ TEST(ClientTest, AReplyWithoutAnEndIsGivenUp) {
   const auto small = Open({.url = server.url(), .largest_body = 20});
   EXPECT_THAT(small->Send({.path = "/dripping"}).error().message,
               HasSubstr("larger than 20 bytes: is it the right server?"));
+}
+
+TEST(ClientTest, AStreamArrivesInPiecesUntilItIsNotWanted) {
+  const EchoServer server;
+  const auto client = Client::Create({.url = server.url(), .answer_timeout = Seconds(60)}).value();
+  std::size_t pieces = 0;
+  const auto ended = client->Stream(
+      {.path = "/dripping"}, [&](std::string_view bytes) { return ++pieces + bytes.size() < 20; });
+  EXPECT_FALSE(ended.ok());
+  EXPECT_GE(pieces, 2U);
+  std::string text;
+  const auto whole = client->Stream({.path = "/jobs"}, [&](std::string_view bytes) {
+    text += bytes;
+    return true;
+  });
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  EXPECT_EQ(whole.value().status, 200);
+  EXPECT_EQ(whole.value().body, "");
+  EXPECT_THAT(text, HasSubstr("GET /jobs"));
+}
+
+TEST(ClientTest, AStreamsErrorHasItsBody) {
+  const EchoServer server;
+  const auto client = Client::Create({.url = server.url()}).value();
+  int pieces = 0;
+  const auto reply =
+      client->Stream({.path = "/refused"}, [&](std::string_view) { return ++pieces > 0; });
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply.value().status, 503);
+  EXPECT_EQ(reply.value().body, "full");
+  EXPECT_EQ(pieces, 0);
 }
 
 TEST(ClientTest, AServerThatIsNotThereIsNamed) {

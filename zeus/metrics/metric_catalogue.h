@@ -84,6 +84,18 @@ inline constexpr MetricDescription kGovernorSaved{"zeus_llm_governor_saved_joule
     MetricType::kGauge, "gpus", "Energy that the governor saved against the highest clock, or as an "
     "observer would have saved: an estimate of its model."};
 
+// Metrics of the Colosseum (zeus llm colosseum). None has a model for a label: a counter that moves
+// would tell who fights.
+inline constexpr MetricDescription kColosseumDuels{"zeus_colosseum_duels_total",
+    MetricType::kCounter, "outcome", "Duels. Outcome: begun, failed (an answer did not come), "
+    "abandoned (nobody followed it), overloaded (refused)."};
+inline constexpr MetricDescription kColosseumAnswering{"zeus_colosseum_answering",
+    MetricType::kGauge, "", "Duels whose answers are arriving."};
+inline constexpr MetricDescription kColosseumVotes{"zeus_colosseum_votes_total",
+    MetricType::kCounter, "ballot", "Accepted votes, repeats included. Ballot: response, worth, change."};
+inline constexpr MetricDescription kColosseumRefusedVotes{"zeus_colosseum_votes_refused_total",
+    MetricType::kCounter, "", "Votes that were refused: too early, second ones, out of turn, too late."};
+
 // Metrics of the node daemon (zeusd).
 inline constexpr MetricDescription kDaemonRequests{"zeus_daemon_requests_total",
     MetricType::kCounter, "route, status", "Requests that were answered."};
@@ -181,6 +193,10 @@ inline constexpr std::array kAll = {
     &kGovernorChanges,
     &kGovernorRequests,
     &kGovernorSaved,
+    &kColosseumDuels,
+    &kColosseumAnswering,
+    &kColosseumVotes,
+    &kColosseumRefusedVotes,
     &kDaemonRequests,
     &kDaemonRequestDuration,
     &kDaemonConnections,

@@ -1,18 +1,15 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 
-#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/access_control.h"
 #include "zeus/http/access_log.h"
 #include "zeus/http/message.h"
-#include "zeus/http/router.h"
+#include "zeus/http/readiness.h"
+#include "zeus/http/routed_handler.h"
 #include "zeus/job/job_overview.h"
 #include "zeus/job/job_service.h"
 #include "zeus/metrics/metric.h"
@@ -25,33 +22,7 @@
 
 namespace zeus::server {
 
-// Returns whether the database accepts changes. A small change finds that out, but only once every
-// few seconds, so that frequent health checks load neither the disk nor the database. One caller at
-// a time makes the check; the others get the latest result. Logs each change between ready and not
-// ready, with the reason. Thread-safe; the clock must outlive it.
-class Readiness {
- public:
-  static constexpr Seconds kValidity{5};
-  // A check that takes longer means that the database hangs.
-  static constexpr Seconds kLongestCheck{10};
-
-  Readiness(std::function<Status()> check, const Clock& clock)
-      : check_(std::move(check)), clock_(clock) {}
-
-  Status Check();
-
- private:
-  void Record(Status found);
-
-  const std::function<Status()> check_;
-  const Clock& clock_;
-  std::mutex mutex_;
-  // Guarded by mutex_, to the end of the class.
-  bool checking_ = false;
-  bool known_ = false;
-  TimePoint checked_at_{};  // The start of the latest check.
-  Status latest_ = Error{ErrorCode::kUnavailable, "the database was not checked yet: ask again"};
-};
+using http::Readiness;
 
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.
@@ -72,23 +43,23 @@ struct ApiOptions {
 
 // The job server without its sockets: finds the route of a request, checks the caller, and calls
 // the services. Thread-safe. The referenced objects must outlive it.
-class Api final : public http::RequestHandler {
+class Api final : public http::RoutedHandler {
  public:
   // `log` may be null.
   Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiOptions options);
 
-  http::Work Classify(const http::Request& request) const override;
-  http::Admission Admit(const http::Request& header) override;
-  http::Answer Handle(http::Request& request) override;
-  http::Answer Refusal(int status, const std::string& why) override;
   void Finished(const http::FinishedRequest& request) override;
 
-  const http::Router& router() const { return router_; }
-
  private:
-  http::Answer Answer(http::Request& request);
-  bool IsForApplication(const http::Request& request) const {
+  http::Answer ErrorAnswer(const Error& error, http::Dialect dialect) const override;
+  bool IsForPage(const http::Request& request) const override {
     return options_.application != nullptr && web::Application::Has(request);
+  }
+  http::Answer PageAnswer(const http::Request& request) const override {
+    return options_.application->Answer(request);
+  }
+  void NoteChange(const std::string& topic) override {
+    if (options_.feed != nullptr) options_.feed->NoteChange(topic);
   }
   Result<http::Answer> ListNameSpaces() const;
   http::Answer AnswerReadiness(const http::Request& request) const;
@@ -99,8 +70,6 @@ class Api final : public http::RequestHandler {
   JobOverviews overviews_{};
   http::AccessLog* const log_;
   const ApiOptions options_;
-  http::AccessControl access_;
-  http::Router router_{};
   std::string openapi_{};
 };
 

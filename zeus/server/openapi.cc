@@ -1,13 +1,9 @@
 #include "zeus/server/openapi.h"
 
-#include <fmt/format.h>
-
 #include <string>
-#include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/base/text.h"
-#include "zeus/http/openapi.h"
+#include "zeus/http/openapi_document.h"
 
 namespace zeus::server {
 namespace {
@@ -37,39 +33,6 @@ std::string_view Meaning(int status) {
     default:
       return "Try again later";
   }
-}
-
-Json AnswerObject(const http::Route& route, int status) {
-  Json answer = {{"description", Meaning(status)}};
-  if (status >= 400) {
-    answer["content"] =
-        http::SchemaContent(route.dialect == http::Dialect::kOurs ? "Error" : "ReferenceError");
-  } else if (!route.answer_schema.empty() && status != 204) {
-    answer["content"] = http::SchemaContent(route.answer_schema);
-  } else if (status == 200) {
-    answer["content"] = {{"text/plain", {{"schema", {{"type", "string"}}}}}};
-  }
-  return answer;
-}
-
-Json Operation(const http::Route& route) {
-  Json answers = Json::object();
-  for (const int status : route.statuses)
-    answers[std::to_string(status)] = AnswerObject(route, status);
-  Json operation = {{"summary", route.summary},
-                    {"parameters", http::ParameterList(route.pattern, route.query,
-                                                       route.dialect == http::Dialect::kReference
-                                                           ? http::QueryFields::kRequired
-                                                           : http::QueryFields::kOptional)}};
-  if (!route.request_schema.empty())
-    operation["requestBody"] = {{"content", http::SchemaContent(route.request_schema)}};
-  if (route.access != http::Access::kOpen) {
-    for (const int status : {401, 403, 429})
-      answers[std::to_string(status)] = AnswerObject(route, status);
-    operation["security"] = http::TokenSecurity();
-  }
-  operation["responses"] = std::move(answers);
-  return operation;
 }
 
 // --- JSON Schemas, by the names that routes use ---
@@ -562,14 +525,10 @@ Json OpenApiSchemas() {
 }  // namespace
 
 Json OpenApiDocument(const std::vector<http::Route>& routes, std::string_view version) {
-  Json paths = Json::object();
-  for (const http::Route& route : routes)
-    paths[std::string(route.pattern)][LowerCase(route.method)] = Operation(route);
-  return {{"openapi", "3.1.0"},
-          {"info", {{"title", "Zeus job server"}, {"version", version}}},
-          {"paths", std::move(paths)},
-          {"components",
-           {{"schemas", OpenApiSchemas()}, {"securitySchemes", http::TokenSecuritySchemes()}}}};
+  return http::OpenApiDocument(routes, {.title = "Zeus job server",
+                                        .version = std::string(version),
+                                        .schemas = OpenApiSchemas(),
+                                        .meaning = Meaning});
 }
 
 }  // namespace zeus::server

@@ -156,9 +156,58 @@ constexpr std::array kReasons = {
     "ALTER TABLE trials ADD COLUMN why TEXT NOT NULL DEFAULT ''",
 };
 
+// Duels of two language models. A vote's key is what makes it the only one of its ballot.
+constexpr std::array kDuels = {
+    "CREATE TABLE duels ("
+    " id ID_TEXT PRIMARY KEY,"
+    " created_at BIGINT NOT NULL,"
+    " preference TEXT NOT NULL,"
+    " prompt TEXT,"
+    " stage TEXT NOT NULL,"
+    " stage_at BIGINT NOT NULL,"
+    " preferred TEXT,"
+    " failure TEXT)",
+    "CREATE INDEX duels_by_stage ON duels (stage, stage_at)",
+    "CREATE INDEX duels_revealed ON duels (created_at, id) WHERE stage = 'revealed'",
+
+    "CREATE TABLE duel_answers ("
+    " duel_id ID_TEXT NOT NULL,"
+    " side TEXT NOT NULL,"
+    " model TEXT NOT NULL,"
+    " request TEXT NOT NULL,"
+    " prompt_tokens DOUBLE PRECISION,"
+    " output_tokens DOUBLE PRECISION,"
+    " duration_seconds DOUBLE PRECISION,"
+    " energy_joules DOUBLE PRECISION,"
+    " sigma_joules DOUBLE PRECISION,"
+    " prefill_joules DOUBLE PRECISION,"
+    " prefill_sigma_joules DOUBLE PRECISION,"
+    " decode_joules DOUBLE PRECISION,"
+    " decode_sigma_joules DOUBLE PRECISION,"
+    " final BIGINT NOT NULL,"
+    " absent_reason TEXT NOT NULL,"
+    " power_watts TEXT NOT NULL,"
+    " answer_text TEXT,"
+    " PRIMARY KEY (duel_id, side))",
+
+    "CREATE TABLE duel_votes ("
+    " duel_id ID_TEXT NOT NULL,"
+    " ballot TEXT NOT NULL,"
+    " choice TEXT NOT NULL,"
+    " at BIGINT NOT NULL,"
+    " PRIMARY KEY (duel_id, ballot))",
+
+    "CREATE TABLE duel_irregularities ("
+    " duel_id ID_TEXT NOT NULL,"
+    " number BIGINT NOT NULL,"
+    " what TEXT NOT NULL,"
+    " at BIGINT NOT NULL,"
+    " PRIMARY KEY (duel_id, number))",
+};
+
 // In order; the first one has number 1.
-const std::array<std::span<const char* const>, 7> kMigrations = {
-    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kReasons};
+const std::array<std::span<const char* const>, 8> kMigrations = {
+    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kReasons, kDuels};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

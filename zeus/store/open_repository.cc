@@ -8,6 +8,7 @@
 #include "zeus/store/postgres_connection.h"
 #include "zeus/store/pq_api.h"
 #include "zeus/store/sql_database.h"
+#include "zeus/store/sql_duel_repository.h"
 #include "zeus/store/sql_repositories.h"
 #include "zeus/store/sqlite_connection.h"
 
@@ -115,7 +116,8 @@ Result<Store> OpenStore(const std::string& url, const RepositoryOptions& options
   ZEUS_TRY(const std::shared_ptr<SqlDatabase> database, OpenDatabase(url, options));
   return Store{.jobs = std::make_unique<SqlJobRepository>(database),
                .plans = std::make_unique<SqlPlanRepository>(database),
-               .sessions = std::make_unique<SqlSessionRepository>(database)};
+               .sessions = std::make_unique<SqlSessionRepository>(database),
+               .duels = std::make_unique<SqlDuelRepository>(database)};
 }
 
 Result<std::unique_ptr<JobRepository>> OpenRepository(const std::string& url,

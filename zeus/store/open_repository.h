@@ -5,6 +5,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/result.h"
+#include "zeus/colosseum/duel_repository.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/plan/plan_repository.h"
 #include "zeus/plan/session_repository.h"
@@ -27,6 +28,7 @@ struct Store {
   std::unique_ptr<JobRepository> jobs{};
   std::unique_ptr<PlanRepository> plans{};
   std::unique_ptr<SessionRepository> sessions{};
+  std::unique_ptr<colosseum::DuelRepository> duels{};
 };
 
 // Opens the database, creates its file if it does not exist, and brings its schema up to date. The

@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "zeus/store/open_repository.h"
+#include "zeus/store/testing/duel_conformance.h"
 #include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/postgres_server.h"
 #include "zeus/store/testing/repository_conformance.h"
 
 namespace zeus::testing {
 namespace postgres_repository_test {
+
+using colosseum::DuelConformance;
+using colosseum::DuelSqlConformance;
 
 // One server for all tests of this program.
 class PostgresEnvironment final : public ::testing::Environment {
@@ -52,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConformance, kCases, NameOfReposito
 INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConcurrency, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, PlanConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, SessionConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, DuelConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, DuelSqlConformance, kCases, NameOfRepositoryCase());
 
 // The server dies while changes are under way.
 class PostgresCrash : public RepositoryTest {};

@@ -282,7 +282,7 @@ void SqlDatabase::NoteDamage(const Error& error) {
 }
 
 Status SqlDatabase::Ping() {
-  for (const char* table : {"jobs", "trials", "events", "plans"})
+  for (const char* table : {"jobs", "trials", "events", "plans", "duels", "duel_votes"})
     ZEUS_RETURN_IF_ERROR(Read(fmt::format("SELECT 1 FROM {} LIMIT 1", table), {}));
   // Several pages of new content, about as much as a change of a job writes.
   std::string filler;

@@ -267,7 +267,7 @@ void PrintLines(const std::vector<std::string>& lines) {
 }
 
 // Waits for the signals that end the program. SIGHUP opens the log again.
-bool ServeUntilSignal(gateway::Gateway& gateway, SignalWatch& signals, http::AccessLog* log,
+bool DrainAfterSignal(gateway::Gateway& gateway, SignalWatch& signals, http::AccessLog* log,
                       const Clock& clock, Seconds timeout) {
   while (true) {
     const SignalWatch::Event event = signals.WaitUntil(clock.Now() + kLongWait, clock);
@@ -287,57 +287,96 @@ bool ServeUntilSignal(gateway::Gateway& gateway, SignalWatch& signals, http::Acc
 
 }  // namespace
 
-Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
-  SystemClock clock;
-  CarbonOptions carbon_options = options.carbon;
-  carbon_options.timeout = Seconds(0);
-  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, carbon_options));
-  ZEUS_TRY(const auto signals, SignalWatch::Start(SignalWatch::Program::kService));
-  ZEUS_TRY(const auto node, OpenGpus(clock));
-  const NodeSampler sampler(*node);
-  std::unique_ptr<http::AccessLog> log;
-  if (!options.log.empty()) {
-    ZEUS_TRY(log, http::AccessLog::Open(options.log, clock));
-  }
-  gateway::GatewayOptions wanted;
-  wanted.listen = options.listen;
-  wanted.authorities = options.authorities;
-  wanted.limits = MakeLimits(options);
-  ZEUS_TRY(wanted.upstreams, MakeUpstreams(options, *node));
-  ZEUS_TRY(const auto governor, MakeGovernor(options, wanted.upstreams, *node, clock));
-  wanted.governor = governor.get();
-  if (!options.tls_certificate.empty())
-    wanted.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
-  wanted.ask_usage = options.ask_usage == "yes";
-  wanted.key_header = options.key_header;
-  wanted.metering = {
+// The objects of a running gateway, in the order of their construction.
+struct LlmGateway::Parts {
+  explicit Parts(CarbonAccounting accounting) : carbon(std::move(accounting)) {}
+
+  CarbonAccounting carbon;
+  std::unique_ptr<NodeMonitor> node{};
+  std::optional<NodeSampler> sampler{};
+  std::unique_ptr<http::AccessLog> log{};
+  std::unique_ptr<gateway::ClockDriver> governor{};
+  std::unique_ptr<gateway::Gateway> gateway{};
+};
+
+namespace {
+
+gateway::MeteringOptions MakeMetering(const LlmGatewayOptions& options,
+                                      const CarbonAccounting& carbon, http::AccessLog* log) {
+  gateway::MeteringOptions metering{
       .annotate = options.annotate == "none" ? llm::Annotate::kNone : llm::Annotate::kAll,
       .store_text = options.store_text,
       .spread_idle = options.spread_idle,
       .kept_requests = static_cast<std::size_t>(options.keep)};
   if (!options.carbon.carbon.empty())
-    wanted.metering.carbon = [&carbon](WallTime begin, WallTime end, Joules energy) {
+    metering.carbon = [&carbon](WallTime begin, WallTime end, Joules energy) {
       return Grams(carbon, begin, end, energy);
     };
-  if (log) wanted.metering.log = [&log](const std::string& line) { log->AddLine(line); };
-  wanted.machine_metrics = [&sampler](MetricSet& set) {
+  if (log != nullptr) metering.log = [log](const std::string& line) { log->AddLine(line); };
+  return metering;
+}
+
+}  // namespace
+
+LlmGateway::LlmGateway(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+LlmGateway::~LlmGateway() = default;
+
+Result<std::unique_ptr<LlmGateway>> LlmGateway::Start(const LlmGatewayOptions& options,
+                                                      Clock& clock) {
+  CarbonOptions carbon_options = options.carbon;
+  carbon_options.timeout = Seconds(0);
+  ZEUS_TRY(CarbonAccounting carbon, CarbonAccounting::Open(clock, carbon_options));
+  auto parts = std::make_unique<Parts>(std::move(carbon));
+  ZEUS_TRY(parts->node, OpenGpus(clock));
+  parts->sampler.emplace(*parts->node);
+  if (!options.log.empty()) {
+    ZEUS_TRY(parts->log, http::AccessLog::Open(options.log, clock));
+  }
+  gateway::GatewayOptions wanted;
+  wanted.listen = options.listen;
+  wanted.authorities = options.authorities;
+  wanted.limits = MakeLimits(options);
+  ZEUS_TRY(wanted.upstreams, MakeUpstreams(options, *parts->node));
+  ZEUS_TRY(parts->governor, MakeGovernor(options, wanted.upstreams, *parts->node, clock));
+  wanted.governor = parts->governor.get();
+  if (!options.tls_certificate.empty())
+    wanted.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  wanted.ask_usage =
+      options.ask_usage.empty() ? options.annotate != "none" : options.ask_usage == "yes";
+  wanted.key_header = options.key_header;
+  wanted.metering = MakeMetering(options, parts->carbon, parts->log.get());
+  wanted.machine_metrics = [&sampler = *parts->sampler](MetricSet& set) {
     AddSample(sampler.Take(), set);
     AddProcess(Version(), ProcessCpuTime(), set);
   };
-  if (governor) governor->StartThread();
-  ZEUS_TRY(auto gateway, gateway::Gateway::Start(std::move(wanted), &node->monitor(), clock));
-  PrintText(fmt::format("listening on {}\n", gateway->url()));
-  if (governor) PrintLines(governor->Announcement());
+  if (parts->governor) parts->governor->StartThread();
+  ZEUS_TRY(parts->gateway,
+           gateway::Gateway::Start(std::move(wanted), &parts->node->monitor(), clock));
+  return std::unique_ptr<LlmGateway>(new LlmGateway(std::move(parts)));
+}
+
+const std::string& LlmGateway::url() const { return parts_->gateway->url(); }
+
+Result<int> LlmGateway::ServeUntil(SignalWatch& signals, const Clock& clock, Seconds timeout) {
+  PrintText(fmt::format("listening on {}\n", url()));
+  if (parts_->governor) PrintLines(parts_->governor->Announcement());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   const bool drained =
-      ServeUntilSignal(*gateway, *signals, log.get(), clock, Seconds(options.shutdown_timeout));
+      DrainAfterSignal(*parts_->gateway, signals, parts_->log.get(), clock, timeout);
   if (!drained) log::Warning("some responses were cut off (--shutdown-timeout)");
-  gateway.reset();  // The governor hears of the last requests.
-  if (!governor) return 0;
-  ZEUS_RETURN_IF_ERROR(governor->Stop());
-  PrintLines(governor->Summary());
+  parts_->gateway.reset();  // The governor hears of the last requests.
+  if (!parts_->governor) return 0;
+  ZEUS_RETURN_IF_ERROR(parts_->governor->Stop());
+  PrintLines(parts_->governor->Summary());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   return 0;
+}
+
+Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
+  SystemClock clock;
+  ZEUS_TRY(const auto signals, SignalWatch::Start(SignalWatch::Program::kService));
+  ZEUS_TRY(const auto gateway, LlmGateway::Start(options, clock));
+  return gateway->ServeUntil(*signals, clock, Seconds(options.shutdown_timeout));
 }
 
 }  // namespace zeus::cli

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/carbon/carbon_accounting.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 
@@ -19,7 +22,7 @@ struct LlmGatewayOptions {
   std::string tls_key{};
   std::string authorities{};
   std::string annotate = "all";
-  std::string ask_usage = "yes";
+  std::string ask_usage{};  // Empty: unless bodies are to stay as they are.
   std::string key_header{};
   std::string log{};
   bool store_text = false;
@@ -35,6 +38,26 @@ struct LlmGatewayOptions {
   std::string slo{};         // "ttft=1s,tpot=50ms"; empty: no governor.
   bool slo_observe = false;  // The governor touches no clock.
   CarbonOptions carbon{};
+};
+
+// A running gateway with the GPUs that it meters.
+class LlmGateway {
+ public:
+  // It listens when this returns. The clock must outlive it.
+  static Result<std::unique_ptr<LlmGateway>> Start(const LlmGatewayOptions& options, Clock& clock);
+  ~LlmGateway();  // Ends at once.
+  LlmGateway(const LlmGateway&) = delete;
+  LlmGateway& operator=(const LlmGateway&) = delete;
+
+  const std::string& url() const;
+  // Prints the address, serves until a signal, and ends in an orderly way. Returns the exit code.
+  Result<int> ServeUntil(SignalWatch& signals, const Clock& clock, Seconds timeout);
+
+ private:
+  struct Parts;
+  explicit LlmGateway(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
 };
 
 // Serves until a signal. Returns the exit code.

@@ -7,6 +7,7 @@ void AddLlmCommand(Verb app, Action& action) {
   const Verb llm = app.AddVerb("llm", "Energy of language models: of each request and token");
   llm.RequireVerb();
   AddLlmBench(llm, action);
+  AddLlmColosseum(llm, action);
   AddLlmGateway(llm, action);
   AddLlmPredict(llm, action);
   AddLlmSim(llm, action);

@@ -1,6 +1,8 @@
 // The table of all views. A view is one line here and one component: it is shown where the server
 // has its feature (/app.json).
 import type { ComponentType } from "preact";
+import { DuelPage } from "../colosseum/duel_page";
+import { LeaderboardPage } from "../colosseum/leaderboard_page";
 import { JobList } from "../jobs/job_list";
 import { JobPage } from "../jobs/job_page";
 import { PlanList } from "../jobs/plan_list";
@@ -26,6 +28,8 @@ export const views: View[] = [
   { path: "/jobs/:name", title: "Job", component: JobPage, feature: "jobs" },
   { path: "/plans", title: "Pipelines", component: PlanList, feature: "plans" },
   { path: "/plans/:name", title: "Pipeline", component: PlanPage, feature: "plans" },
+  { path: "/duel", title: "Duel", component: DuelPage, feature: "colosseum" },
+  { path: "/leaderboard", title: "Leaderboard", component: LeaderboardPage, feature: "colosseum" },
 ];
 
 export function isListed(view: View): boolean {
