@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Measures what zeus llm gateway costs: CPU time per event and added latency beside nginx in the same run, and the memory of
-thousands of open streams. Where nginx or a simulated GPU is missing, the line says so.
+"""Measures what zeus llm gateway costs: CPU time per event and added latency beside nginx in the same run, the memory of
+thousands of open streams, and what it and zeus llm sim take when idle. Then it sends random streams of every dialect through
+it, compares every byte, and watches its memory. Where nginx or a simulated GPU is missing, the line says so.
 
-usage: llm-gateway [--streams 256] [--rate 50] [--seconds 10] [--rounds 3] [--open 5000]
+usage: llm-gateway [--streams 256] [--rate 50] [--seconds 10] [--rounds 3] [--open 5000] [--random-streams 100000] [--idle 10]
 """
 import argparse
 import json
@@ -13,10 +14,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = pathlib.Path(os.environ.get("ZEUS_BUILD", pathlib.Path(__file__).resolve().parents[1]))
 ZEUS = BUILD / "bin" / "zeus"
 LOAD = BUILD / "bench" / "tools" / "llm_gateway_load"
+RANDOM_STREAMS = BUILD / "bench" / "tools" / "llm_gateway_streams"
+CONNECTIONS = 64
 
 NGINX = """daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 16384; }}
@@ -74,22 +78,35 @@ class Nginx(Direct):
         self.process_ids = [int(child) for child in children.split()]
 
 
-class Gateway(Direct):
-    name = "zeus llm gateway"
-    arguments: list[str] = []
+class Program(Direct):
+    """One of our commands that listens."""
 
-    def __init__(self, upstream: int, environment, folder: str):
-        super().__init__(upstream, environment, folder)
-        process = subprocess.Popen(
-            [ZEUS, "llm", "gateway", "--upstream", f"http://127.0.0.1:{upstream}", "--listen", "127.0.0.1:0",
-             *self.arguments], env=environment, stdout=subprocess.PIPE, text=True)
+    def start(self, environment, *arguments: str) -> None:
+        process = subprocess.Popen([ZEUS, *arguments, "--listen", "127.0.0.1:0"], env=environment,
+                                   stdout=subprocess.PIPE, text=True)
         self.port = int(process.stdout.readline().rsplit(":", 1)[1])
         self.processes, self.process_ids = [process], [process.pid]
 
 
+class Gateway(Program):
+    name = "zeus llm gateway"
+    arguments: list[str] = []
+
+    def __init__(self, upstream: int, environment, folder: str, *more: str):
+        super().__init__(upstream, environment, folder)
+        self.start(environment, "llm", "gateway", "--upstream", f"http://127.0.0.1:{upstream}", *self.arguments, *more)
+
+
+class SimulatedServer(Program):
+    name = "zeus llm sim"
+
+    def __init__(self, environment):
+        super().__init__(0, environment, "")
+        self.start(environment, "llm", "sim", "--model", "llama-3.1-8b", "--gpu", "0")
+
+
 def wait_for_port(port: int) -> None:
     import socket
-    import time
     deadline = time.monotonic() + 10
     while True:
         try:
@@ -141,6 +158,47 @@ def simulated_gpu() -> tuple[dict, list[str]]:
     return dict(entry.split("=", 1) for entry in entries if "=" in entry), ["--gpus", "0"]
 
 
+def print_idle(environment, seconds: float) -> None:
+    """CPU time of the gateway and of the simulated server in front of which it stands, without requests."""
+    server = SimulatedServer(environment)
+    gateway = Gateway(server.port, environment, "")
+    try:
+        time.sleep(2)
+        before = [cpu_seconds(program.process_ids) for program in (gateway, server)]
+        time.sleep(seconds)
+        for program, cpu in zip((gateway, server), before):
+            used = (cpu_seconds(program.process_ids) - cpu) / seconds
+            memory = resident_bytes(program.process_ids[0]) / 2**20
+            print(f"{program.name}, idle: {100 * used:.2f} % of a core, {memory:.1f} MiB")
+    finally:
+        gateway.close()
+        server.close()
+
+
+def compare_streams(environment, count: int) -> bool:
+    """Sends random streams through a gateway that leaves bodies as they are. False: a byte differs."""
+    load = subprocess.Popen([RANDOM_STREAMS, str(count), str(CONNECTIONS), "1"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+    gateway = Gateway(int(load.stdout.readline().split()[1]), environment, "", "--annotate", "none")
+    try:
+        load.stdin.write(f"{gateway.port}\n")
+        load.stdin.flush()
+        memory, result = [], {}
+        while not result.get("end"):
+            result = json.loads(load.stdout.readline())
+            memory.append(resident_bytes(gateway.process_ids[0]) / 2**20)
+        cpu = cpu_seconds(gateway.process_ids)
+    finally:
+        load.stdin.close()
+        load.wait()
+        gateway.close()
+    print(f"{count} random streams, {result['kinds']} kinds, {result['bytes'] / 1e6:.1f} MB written in {result['pieces']} pieces, "
+          f"{result['seconds']:.0f} s: {result['different']} differ, {result['failed']} failed")
+    print(f"memory after each tenth of them: {', '.join(f'{value:.1f}' for value in memory[:10])} MiB; "
+          f"{1e6 * cpu / count:.0f} us of CPU time each")
+    return result["different"] == 0 and result["failed"] == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, default=256)
@@ -148,6 +206,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--open", type=int, default=5000)
+    parser.add_argument("--random-streams", type=int, default=100_000)
+    parser.add_argument("--idle", type=float, default=10, help="seconds without requests")
     options = parser.parse_args()
     environment, Gateway.arguments = simulated_gpu()
     proxies = [Direct, Gateway]
@@ -175,8 +235,11 @@ def main() -> int:
     held = measure(Gateway, environment, options.open, 0.5, 10)
     print(f"{options.open} open streams: {held['bytes'] / options.open / 1024:.1f} kB each (goal: at most 64), "
           f"{held['broken']} broken")
+    if Gateway.arguments:
+        print_idle(environment, options.idle)
+    same = compare_streams(environment, options.random_streams)
     subprocess.run([ZEUS, "sim", "stop", "--name", "bench"], env=environment, capture_output=True, check=False)
-    return 0
+    return 0 if same else 1
 
 
 if __name__ == "__main__":

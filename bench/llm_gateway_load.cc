@@ -4,42 +4,19 @@
 // usage: llm_gateway_load STREAMS EVENTS_PER_SECOND SECONDS
 // Prints "upstream PORT", reads the port to connect to from standard input, opens the streams,
 // prints "open", measures, prints a line of JSON, and ends when standard input does.
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/loopback.h"
+
+namespace zeus::bench {
 namespace {
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-sockaddr_in Loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-[[noreturn]] void Die(const char* what) {
-  std::perror(what);
-  std::exit(1);
-}
 
 struct Peer {
   enum class Kind { kListener, kServer, kClient } kind = Kind::kClient;
@@ -56,14 +33,13 @@ class Load {
       : streams_(streams), period_(1 / rate), seconds_(seconds), epoll_(::epoll_create1(0)) {}
 
   int Run() {
-    Listen();
-    int port = 0;
-    if (std::scanf("%d", &port) != 1) Die("no port");
+    Add(Peer::Kind::kListener, Listen());
+    const int port = ReadPort();
     const double begin = Now();
     while (open_ < streams_) {
       // Connections are opened a few at a time, so that no queue of a listener overflows.
       if (static_cast<int>(clients_) - open_ < 64 && static_cast<int>(clients_) < streams_)
-        Connect(port);
+        Open(port);
       else
         Step(1);
       if (Now() - begin > 120) Die("the streams do not open");
@@ -74,25 +50,11 @@ class Load {
     const double start = Now();
     while (Now() - start < seconds_) Step(1);
     Report(Now() - start);
-    char end = 0;
-    while (::read(STDIN_FILENO, &end, 1) > 0) {
-    }
+    WaitForEndOfInput();
     return 0;
   }
 
  private:
-  void Listen() {
-    Peer& peer = Add(Peer::Kind::kListener, ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-    sockaddr_in address = Loopback(0);
-    socklen_t size = sizeof address;
-    if (::bind(peer.socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-        ::listen(peer.socket, 4096) != 0 ||
-        ::getsockname(peer.socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-      Die("listen");
-    std::printf("upstream %d\n", ntohs(address.sin_port));
-    std::fflush(stdout);
-  }
-
   Peer& Add(Peer::Kind kind, int socket) {
     if (socket < 0) Die("socket");
     peers_.push_back({.kind = kind, .socket = socket});
@@ -103,12 +65,8 @@ class Load {
     return peers_.back();
   }
 
-  void Connect(int port) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    const sockaddr_in address = Loopback(port);
-    if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-      Die("connect");
-    ::fcntl(socket, F_SETFL, O_NONBLOCK);
+  void Open(int port) {
+    const int socket = Connect(port);
     const std::string body =
         R"({"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hello"}]})";
     const std::string request =
@@ -133,8 +91,7 @@ class Load {
     if (peer.kind == Peer::Kind::kListener) {
       int socket = -1;
       while ((socket = ::accept4(peer.socket, nullptr, nullptr, SOCK_NONBLOCK)) >= 0) {
-        const int on = 1;
-        ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        SendAtOnce(socket);
         Add(Peer::Kind::kServer, socket);
       }
       return;
@@ -231,15 +188,13 @@ class Load {
 };
 
 }  // namespace
+}  // namespace zeus::bench
 
 int main(int argc, char** argv) {
   if (argc != 4) {
     std::fprintf(stderr, "usage: llm_gateway_load STREAMS EVENTS_PER_SECOND SECONDS\n");
     return 2;
   }
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  return Load(std::atoi(argv[1]), std::atof(argv[2]), std::atof(argv[3])).Run();
+  zeus::bench::RaiseFileLimit();
+  return zeus::bench::Load(std::atoi(argv[1]), std::atof(argv[2]), std::atof(argv[3])).Run();
 }

@@ -118,7 +118,7 @@ class ZeusdTopTest(ZeusdTestCase):
         created = self.ask("POST", "/v1/leases", self.lease(200, holder="ttl", ttl_seconds=600) | {"name": "n" * 60})
         self.assertEqual(created.status, 201, created.text)
         terminal = self.top()
-        drawn = terminal.wait_for(r"n{60} \(uid:0\).*gpu:1[^\n]*\n").group()
+        drawn = terminal.wait_for(r"gpu:0 [^\n]* n{60} \(uid:0\)[^\n]*\n").group()
         self.assertEqual(max(map(len, drawn.splitlines())), 120, drawn)
         terminal.resize(24, 40)
         terminal.process.send_signal(signal.SIGWINCH)

@@ -13,8 +13,13 @@ struct ServerFiles {
   std::string access_log{};  // Empty: none; "-": standard error.
 };
 
+// --listen
+void AddListenOption(Verb verb, std::string& address);
 // --tls-cert and --tls-key, which need each other.
+void AddTlsOptions(Verb verb, std::string& certificate, std::string& key);
 void AddTlsOptions(Verb verb, ServerFiles& files);
+// --shutdown-timeout. `subject` finishes in it: "requests".
+void AddShutdownTimeout(Verb verb, double& seconds, const std::string& subject);
 // --access-log
 Option AddAccessLogOption(Verb verb, ServerFiles& files);
 

@@ -205,24 +205,25 @@ std::string_view Name(OverriddenWrite write) {
 }
 
 Result<std::vector<std::string>> SplitCommand(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\n";
   std::vector<std::string> words;
-  std::optional<std::string> word;
-  char mark = 0;  // The quotation mark that is open.
-  for (const char c : line) {
-    if (mark != 0 && c == mark) {
-      mark = 0;
-    } else if (mark == 0 && (c == '"' || c == '\'')) {
-      mark = c;
-      if (!word) word.emplace();
-    } else if (mark == 0 && (c == ' ' || c == '\t' || c == '\n')) {
-      if (word) words.push_back(*std::exchange(word, std::nullopt));
-    } else {
-      if (!word) word.emplace();
-      *word += c;
+  std::size_t at = line.find_first_not_of(kBlanks);
+  while (at != std::string_view::npos) {
+    std::string word;
+    while (at < line.size() && kBlanks.find(line[at]) == std::string_view::npos) {
+      const char c = line[at++];
+      if (c != '"' && c != '\'') {
+        word += c;
+        continue;
+      }
+      const std::size_t end = line.find(c, at);
+      if (end == std::string_view::npos) return InvalidArgument(fmt::format("{} has no end", c));
+      word += line.substr(at, end - at);
+      at = end + 1;
     }
+    words.push_back(std::move(word));
+    at = line.find_first_not_of(kBlanks, at);
   }
-  if (mark != 0) return InvalidArgument(fmt::format("{} has no end", mark));
-  if (word) words.push_back(*std::move(word));
   return words;
 }
 

@@ -85,6 +85,11 @@ void EnergyGroups::TokensArrived(std::size_t upstream, InferenceRequestId id, Ti
   if (auto* const attribution = Attribution(upstream)) attribution->TokensArrived(id, time, tokens);
 }
 
+void EnergyGroups::CountsSeen(std::size_t upstream, InferenceRequestId id,
+                              const TokenCounts& counts) {
+  if (auto* const attribution = Attribution(upstream)) attribution->CountsSeen(id, counts);
+}
+
 void EnergyGroups::RequestEnded(std::size_t upstream, InferenceRequestId id, const End& end) {
   if (auto* const attribution = Attribution(upstream))
     attribution->RequestEnded(id, end.time, end.outcome, end.counts, end.timings);

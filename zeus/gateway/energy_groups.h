@@ -39,6 +39,7 @@ class EnergyGroups {
   void RequestArrived(std::size_t upstream, InferenceRequestId id,
                       InferenceAttribution::Arrival arrival);
   void TokensArrived(std::size_t upstream, InferenceRequestId id, TimePoint time, double tokens);
+  void CountsSeen(std::size_t upstream, InferenceRequestId id, const TokenCounts& counts);
   struct End {
     TimePoint time{};
     RequestOutcome outcome{};

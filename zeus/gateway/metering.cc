@@ -131,8 +131,18 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     record_.tokens_seen += tokens;
     metering_.rate_.tokens += tokens;
     if (end_told_) return;
+    TellPromptCount();
     metering_.energy_.TokensArrived(record_.upstream_index, record_.number, now, tokens);
     ReportTokens(now);
+  }
+
+  // Servers with running counts (vLLM's continuous usage) tell the prompt's tokens before the end.
+  void TellPromptCount() {
+    const llm::ResponseFacts& facts = filter_->facts();
+    if (prompt_told_ || !facts.prompt_tokens) return;
+    prompt_told_ = true;
+    metering_.energy_.CountsSeen(record_.upstream_index, record_.number,
+                                 {.prompt = facts.prompt_tokens, .cached = facts.cached_tokens});
   }
 
   // Reports whole tokens of one sequence to the observer.
@@ -167,6 +177,7 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     record_.prompt_tokens = facts.PromptTokens(facts_);
     record_.cached_tokens = facts.cached_tokens;
     record_.output_tokens = facts.OutputTokens();
+    record_.server_times = facts.times;
     record_.tokens_estimated = facts.estimated();
     // A response that nobody could read did some work, but how much is not known.
     const bool unread = facts.seen_tokens <= 0 && !facts.output_tokens && !facts.prompt_tokens;
@@ -180,7 +191,7 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
                                       .counts = {.prompt = facts.prompt_tokens,
                                                  .cached = facts.cached_tokens,
                                                  .output = facts.output_tokens},
-                                      .timings = {.decode = facts.decode}});
+                                      .timings = {.decode = facts.times.decode}});
     }
     metering_.UpdateEnergy(record_);
   }
@@ -190,6 +201,7 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
   const llm::RequestFacts facts_;
   const bool usage_asked_;
   std::optional<llm::ResponseFilter> filter_{};
+  bool prompt_told_ = false;
   bool end_told_ = false;
   double reported_tokens_ = 0;
 };

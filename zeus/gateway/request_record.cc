@@ -27,6 +27,19 @@ Json Moment(const RequestRecord& record, const std::optional<TimePoint>& time) {
                      std::chrono::duration_cast<std::chrono::microseconds>(*time - record.arrived));
 }
 
+// The times that the server told, or null.
+Json TimesJson(const llm::ServerTimes& times) {
+  Json json;
+  const auto add = [&json](const char* name, const std::optional<Seconds>& time) {
+    if (time) json[name] = FiniteOrNull(time->count());
+  };
+  add("queue_seconds", times.queue);
+  add("load_seconds", times.load);
+  add("prefill_seconds", times.prefill);
+  add("decode_seconds", times.decode);
+  return json;
+}
+
 void AddEnergy(const RequestRecord& record, TimePoint now, Json& json) {
   const Seconds duration = record.Duration(now);
   if (!record.energy) {
@@ -104,6 +117,8 @@ Json ToJson(const RequestRecord& record, TimePoint now) {
   json["cached_tokens"] = OptionalNumber(record.cached_tokens);
   json["output_tokens"] = OptionalNumber(record.output_tokens);
   if (record.tokens_estimated) json["tokens"] = "estimated";
+  if (Json times = TimesJson(record.server_times); !times.is_null())
+    json["server_times"] = std::move(times);
   AddEnergy(record, now, json);
   if (!record.request_body.empty()) json["request_body"] = record.request_body;
   if (!record.response_body.empty()) json["response_body"] = record.response_body;

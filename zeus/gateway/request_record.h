@@ -14,6 +14,7 @@
 #include "zeus/base/units.h"
 #include "zeus/monitor/inference/attribution.h"
 #include "zeus/wire/llm/energy_note.h"
+#include "zeus/wire/llm/response_facts.h"
 
 namespace zeus::gateway {
 
@@ -44,7 +45,8 @@ struct RequestRecord {
   std::optional<double> output_tokens{};
   bool tokens_estimated = false;
   double tokens_seen = 0;
-  std::string unread_reason{};  // Why no tokens could be seen in the response.
+  llm::ServerTimes server_times{};  // As the server told them.
+  std::string unread_reason{};      // Why no tokens could be seen in the response.
 
   std::optional<RequestEnergy> energy{};
   std::string absent_reason{};  // Why there is no energy.

@@ -66,6 +66,14 @@ TEST(RequestRecordTest, KeysBecomeLabels) {
   EXPECT_NE(KeyLabel("Bearer a"), KeyLabel("Bearer b"));
 }
 
+TEST(RequestRecordTest, JsonHasTheTimesThatTheServerTold) {
+  RequestRecord record = Named("r-1");
+  EXPECT_FALSE(ToJson(record, TimePoint()).contains("server_times"));
+  record.server_times = {.queue = Seconds(0.25), .decode = Seconds(2)};
+  EXPECT_EQ(ToJson(record, TimePoint())["server_times"],
+            (Json{{"queue_seconds", 0.25}, {"decode_seconds", 2.0}}));
+}
+
 TEST(RequestRecordTest, JsonHasTheEnergyOrTheReason) {
   RequestRecord record = Named("r-1");
   record.absent_reason = "no GPU";

@@ -18,10 +18,10 @@ namespace zeus::server {
 
 // The events of all jobs of a name space in one sequence, for pages that show many jobs. The latest
 // kMostEvents are kept in memory while somebody follows, so that any number of viewers costs one
-// look at the database. Changes that this server made are noticed at the next look, those of other
-// servers on the same database within kSweepPeriod. Ids are "epoch-number"; a viewer that comes
-// back with one that is not in memory any more is told to load everything again. Thread-safe; the
-// referenced objects must outlive it.
+// look at the database. Changes that NoteChange() names are noticed at the next look, all others,
+// as of other servers on the same database, within kSweepPeriod. Ids are "epoch-number"; a viewer
+// that comes back with one that is not in memory any more is told to load everything again.
+// Thread-safe; the referenced objects must outlive it.
 class JobFeed {
  public:
   static constexpr std::size_t kMostEvents = 2000;

@@ -4,6 +4,7 @@
 #include "apps/zeus/llm/commands.h"
 #include "apps/zeus/llm/gateway_session.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/server_options.h"
 
 namespace zeus::cli {
 namespace {
@@ -34,14 +35,13 @@ void AddUpstreamOptions(Verb verb, LlmGatewayOptions& options) {
 
 void AddMeteringOptions(Verb verb, LlmGatewayOptions& options) {
   verb.AddOption("--annotate", options.annotate,
-                 "Put the energy into responses (all), or leave their bodies as they are (none)")
+                 "Put the energy into responses (all), or leave every byte of their bodies (none)")
       .Check(OneOf({"all", "none"}))
       .ShowDefault();
   verb.AddOption("--ask-usage", options.ask_usage,
                  "Ask for token counts in streams whose client does not; the client does not see "
-                 "the answer")
-      .Check(OneOf({"yes", "no"}))
-      .ShowDefault();
+                 "the answer. yes, the default; with --annotate none: no")
+      .Check(OneOf({"yes", "no"}));
   verb.AddOption("--log", options.log,
                  "Append a JSON line for each metered request to this file, for charge-back; - is "
                  "standard error")
@@ -94,10 +94,7 @@ void AddGatewayLimits(Verb verb, LlmGatewayOptions& options) {
                  "Seconds without a byte of a response, or without a byte that the client reads")
       .Check(NumberBetween(0.01, 86400))
       .ShowDefault();
-  verb.AddOption("--shutdown-timeout", options.shutdown_timeout,
-                 "Seconds that responses have to finish after SIGTERM")
-      .Check(NumberBetween(0, 86400))
-      .ShowDefault();
+  AddShutdownTimeout(verb, options.shutdown_timeout, "responses");
 }
 
 }  // namespace
@@ -107,20 +104,8 @@ void AddLlmGateway(Verb llm, Action& action) {
   const Verb verb = llm.AddVerb(
       "gateway", "Stand in front of servers of language models and meter every request");
   AddUpstreamOptions(verb, *options);
-  verb.AddOption("--listen", options->listen,
-                 "host:port, a port of this machine, or unix:/path; port 0 is one that is free")
-      .Check(NotEmpty())
-      .TypeName("ADDRESS")
-      .ShowDefault();
-  const Option certificate =
-      verb.AddOption("--tls-cert", options->tls_certificate, "Serve HTTPS with this certificate")
-          .Check(NotEmpty())
-          .TypeName("FILE");
-  const Option key = verb.AddOption("--tls-key", options->tls_key, "The private key of --tls-cert")
-                         .Needs(certificate)
-                         .Check(NotEmpty())
-                         .TypeName("FILE");
-  certificate.Needs(key);
+  AddListenOption(verb, options->listen);
+  AddTlsOptions(verb, options->tls_certificate, options->tls_key);
   AddMeteringOptions(verb, *options);
   AddGovernorOptions(verb, *options);
   AddGatewayLimits(verb, *options);

@@ -341,7 +341,8 @@ Result<std::unique_ptr<LlmGateway>> LlmGateway::Start(const LlmGatewayOptions& o
   wanted.governor = parts->governor.get();
   if (!options.tls_certificate.empty())
     wanted.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
-  wanted.ask_usage = options.ask_usage == "yes";
+  wanted.ask_usage =
+      options.ask_usage.empty() ? options.annotate != "none" : options.ask_usage == "yes";
   wanted.key_header = options.key_header;
   wanted.metering = MakeMetering(options, parts->carbon, parts->log.get());
   wanted.machine_metrics = [&sampler = *parts->sampler](MetricSet& set) {

@@ -22,7 +22,7 @@ struct LlmGatewayOptions {
   std::string tls_key{};
   std::string authorities{};
   std::string annotate = "all";
-  std::string ask_usage = "yes";
+  std::string ask_usage{};  // Empty: unless bodies are to stay as they are.
   std::string key_header{};
   std::string log{};
   bool store_text = false;

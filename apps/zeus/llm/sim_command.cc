@@ -3,6 +3,7 @@
 #include "apps/zeus/llm/commands.h"
 #include "apps/zeus/llm/sim_session.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/server_options.h"
 #include "zeus/device/sim/node_layout.h"
 
 namespace zeus::cli {
@@ -76,11 +77,7 @@ void AddLlmSim(Verb llm, Action& action) {
       .TypeName("INDEX[,INDEX]…");
   verb.AddOption("--name", options->node, "Name of the simulated node; else ZEUS_SIM_NODE")
       .ShowDefault();
-  verb.AddOption("--listen", options->listen,
-                 "host:port, a port of this machine, or unix:/path; port 0 is one that is free")
-      .Check(NotEmpty())
-      .TypeName("ADDRESS")
-      .ShowDefault();
+  AddListenOption(verb, options->listen);
   verb.AddOption("--served-name", options->served_name, "Name of the model for clients (--model)");
   verb.AddFlag("--truth", options->truth,
                "Answer GET /zeus/truth/ID with the exact energy of a request, for scoring");
@@ -88,10 +85,7 @@ void AddLlmSim(Verb llm, Action& action) {
                  "Server whose words become the answers: words real, joules simulated")
       .Check(NotEmpty())
       .TypeName("URL");
-  verb.AddOption("--shutdown-timeout", options->shutdown_timeout,
-                 "Seconds that answers have to finish after SIGTERM")
-      .Check(NumberBetween(0, 3600))
-      .ShowDefault();
+  AddShutdownTimeout(verb, options->shutdown_timeout, "answers");
   AddEngineOptions(verb, *options);
   AddFaultOptions(verb, *options);
   verb.Footer(

@@ -177,6 +177,7 @@ class Daemon {
   std::map<std::string, Booked> booked_{};              // By device.
   KnobTimings timings_;
   std::atomic<std::uint64_t> configuration_number_ = 0;
+  std::atomic<Seconds> cpu_energy_period_{Seconds(0)};
   std::atomic<std::size_t> board_clients_ = 0;
   std::atomic<TimePoint> wanted_at_{TimePoint::min()};  // When readings were asked for last.
 

@@ -98,8 +98,8 @@ void DaemonHandler::AddSystemRoutes() {
   add({.pattern = "/openapi.json", .summary = "This document", .work = http::Work::kImmediate},
       [this](const Call&) { return http::Answer{.body = openapi_}; });
   add({.pattern = "/metrics", .summary = "Metrics for Prometheus", .vital = true},
-      [this](const Call&) {
-        return http::Answer{.body = metrics_.Text(daemon_),
+      [this](const Call& call) {
+        return http::Answer{.body = metrics_.Text(daemon_, call.grant),
                             .content_type = MetricSet::kContentType};
       });
 }

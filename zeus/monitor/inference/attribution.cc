@@ -103,6 +103,7 @@ class InferenceAttribution::State {
   void Finalize();
   void ApplyPromptCount(TrackedRequest& request, const TokenCounts& counts);
   void LearnCounts(Engine& engine, const TrackedRequest& request);
+  void TradeWithSuccessor(RequestIndex index);
   struct Correction {
     double prefill;
     double decode;
@@ -252,6 +253,7 @@ void InferenceAttribution::State::Ended(InferenceRequestId id, double time, Requ
     engine.durations.PromptKnown(request.episode, request.prompt, request.cached,
                                  request.prompt_sigma);
   LearnCounts(engine, request);
+  TradeWithSuccessor(index);
   ended_.push_back(index);
   Step(now_);
 }
@@ -299,7 +301,7 @@ void InferenceAttribution::State::Update(Engine& engine, EngineIndex index, doub
   ledger_.SetDurations(index, {engine.durations.fixed(), engine.durations.per_sequence(),
                                engine.durations.per_context(), prompt,
                                std::max(engine.durations.per_attention(), 1e-6 * prompt),
-                               engine.durations.experts()});
+                               engine.durations.experts(), prompt});
 }
 
 // Moves everything forward to `now`: iterations are found, prompt work is given to them, and
@@ -324,6 +326,8 @@ void InferenceAttribution::State::Step(double now) {
       const std::size_t before = done.size();
       engine.schedule.Process(std::move(closed.front()), done);
       closed.pop_front();
+      if (const double usual = engine.schedule.decode_time(); usual > 0)
+        engine.tracker.set_typical_duration(usual);
       for (std::size_t i = before; i < done.size(); ++i) {
         double prompt = 0;
         for (const PromptPart& part : done[i].prompts) prompt += part.tokens;
@@ -371,6 +375,25 @@ InferenceAttribution::State::Correction InferenceAttribution::State::CorrectionB
     decode += open * request.decode * (*told / request.decoded - 1);
   }
   return {prefill, decode};
+}
+
+// A prompt that was finished with too many tokens took them from the one behind it.
+void InferenceAttribution::State::TradeWithSuccessor(RequestIndex index) {
+  TrackedRequest& request = requests_[index];
+  if (request.successor == RequestTable::kNone || !request.counts.prompt || !request.prompt_done)
+    return;
+  const double scale = request.scale_weight > 0 ? request.scale_sum / request.scale_weight : 1;
+  const double energy = scale * (ledger_.PredictPrompt(request, request.prompt, 0) -
+                                 ledger_.PredictPrompt(request, request.worked, 0));
+  TrackedRequest& successor = requests_[request.successor];
+  const double tokens =
+      (request.prompt - request.worked) * ledger_.Trade(index, request.successor, energy);
+  request.worked += tokens;
+  request.settled_prompt += tokens;
+  successor.worked -= tokens;
+  successor.settled_prompt -= tokens;
+  if (successor.prompt_done && successor.prompt_sigma > 0)
+    successor.prompt = std::max(1.0, successor.prompt - tokens);
 }
 
 void InferenceAttribution::State::Finalize() {

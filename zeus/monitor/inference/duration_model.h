@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "zeus/monitor/inference/nonnegative_fit.h"
+#include "zeus/base/nonnegative_fit.h"
 
 namespace zeus {
 
@@ -53,6 +53,8 @@ class DurationModel {
   double error() const { return error_; }
   // False until a stretch with prompt work has been learned from.
   bool knows_prompts() const { return prompt_rows_ > 0; }
+  // False until some iterations without prompt work have been learned from.
+  bool knows_decoding() const { return decode_rows_ >= kRowsToKnow; }
 
   void LearnDecode(const IterationLoad& load, double duration);
 
@@ -66,6 +68,7 @@ class DurationModel {
   void Update(double elapsed, double half_life);
 
  private:
+  static constexpr double kRowsToKnow = 100;
   struct Stretch {
     IterationLoad load;
     double duration;

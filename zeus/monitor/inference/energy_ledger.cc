@@ -7,9 +7,10 @@
 namespace zeus {
 namespace {
 
-constexpr double kTimeConstant = 60;   // Seconds of running averages that people see.
-constexpr double kLawError = 0.012;    // The law is not exact: relative error of a request.
-constexpr double kPromptError = 0.02;  // The same for the work on one prompt.
+constexpr double kTimeConstant = 60;        // Seconds of running averages that people see.
+constexpr double kLawError = 0.012;         // The law is not exact: relative error of a request.
+constexpr double kPromptError = 0.02;       // The same for the work on one prompt,
+constexpr double kHeavyPromptError = 0.03;  // and beyond it at a low clock.
 // The same two, where the residuals of the intervals show that the law is worse than that.
 constexpr double kLawResidual = 1.0;
 constexpr double kPromptResidual = 1.3;
@@ -44,6 +45,12 @@ std::size_t Column(EngineIndex engine, std::size_t term) {
 }
 
 }  // namespace
+
+// Prompt tokens at a low clock have a coefficient of their own, so that an error of that clock does
+// not become one of other terms. Engines that share a GPU do not know the clock.
+EnergyTerm EnergyLedger::PromptTermAt(double clock) const {
+  return clock < kLowClock && engines_.size() == 1 ? kHeavyTerm : kPromptTerm;
+}
 
 EnergyLedger::EnergyLedger(RequestTable& requests, Options options)
     : requests_(requests),
@@ -155,9 +162,10 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
     const double attention = whole * iteration.clock * prompt.attention;
     share.prefill[kFixedTerm] += part / players;
     share.prefill[kExpertsTerm] += part / players * experts;
-    share.prefill[kPromptTerm] += tokens;
+    const EnergyTerm term = PromptTermAt(iteration.clock);
+    share.prefill[term] += tokens;
     share.prefill[kAttentionTerm] += attention;
-    engine.total[kPromptTerm] += tokens;
+    engine.total[term] += tokens;
     if (iteration.clock < kLowClock) engine.heavy += tokens;
     engine.total[kAttentionTerm] += attention;
     requests_[prompt.request].settled_prompt += whole * prompt.tokens;
@@ -229,9 +237,12 @@ EnergyLedger::Sums EnergyLedger::Predict(const MeasuredInterval&) {
 // Prompt work is placed less well than decoding, and its law is less exact.
 double EnergyLedger::PlacementError() const {
   double error = 0;
-  for (const Engine& engine : engines_)
-    error += engine.law[kPromptTerm] *
-             (kLightError * engine.total[kPromptTerm] + kHeavyError * engine.heavy);
+  for (const Engine& engine : engines_) {
+    const double light = engine.law[kPromptTerm] * engine.total[kPromptTerm];
+    const double heavy = engine.law[PromptTermAt(0)] * engine.heavy;
+    error += kLightError * light + kHeavyError * heavy;
+  }
+
   return error;
 }
 
@@ -254,6 +265,7 @@ double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sum
   double prompts = 0;
   for (const Engine& engine : engines_)
     prompts += engine.law[kPromptTerm] * engine.total[kPromptTerm] +
+               engine.law[kHeavyTerm] * engine.total[kHeavyTerm] +
                engine.law[kAttentionTerm] * engine.total[kAttentionTerm];
   const double decode = sums.predicted() - sums.predicted_idle - prompts;
   const double measured = interval.energy - sums.predicted_idle;
@@ -329,6 +341,7 @@ void EnergyLedger::Credit(const Share& share, const Scaling& scaling) {
   }
   request.prefill += prefill * scaling.smooth;
   request.decode += decode * scaling.smooth;
+  request.prefill_heavy += engine.law[kHeavyTerm] * share.prefill[kHeavyTerm] * scaling.smooth;
   engine.predicted_prefill += prefill;
   engine.predicted_decode += decode;
   engine.paid_prefill += request.prefill;
@@ -434,7 +447,8 @@ void EnergyLedger::SolveLaw() {
               engine.prior->per_context.value(),
               engine.prior->per_prompt.value(),
               mean[kAttentionTerm],
-              mean[kExpertsTerm]};
+              mean[kExpertsTerm],
+              engine.prior->per_prompt.value()};
     }
     for (std::size_t i = 0; i < kEnergyTerms; ++i)
       fit_.SetPrior(Column(index, i), mean[i], std::max(1e-15, sigma * mean[i]));
@@ -461,7 +475,7 @@ double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
                                    double before) const {
   const Engine& engine = engines_[request.engine];
   return engine.mean_clock * tokens *
-         (engine.law[kPromptTerm] +
+         (engine.law[PromptTermAt(engine.mean_clock)] +
           engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
 }
 
@@ -488,7 +502,7 @@ void EnergyLedger::AddUnsettled(RequestIndex index, const EngineIteration& itera
     rest.prompt += whole * prompt.tokens;
     rest.prefill_terms[kFixedTerm] += part / players;
     rest.prefill_terms[kExpertsTerm] += part / players * experts;
-    rest.prefill_terms[kPromptTerm] += whole * iteration.clock * prompt.tokens;
+    rest.prefill_terms[PromptTermAt(iteration.clock)] += whole * iteration.clock * prompt.tokens;
     rest.prefill_terms[kAttentionTerm] += whole * iteration.clock * prompt.attention;
     rest.share = 1 / players;
   }
@@ -506,7 +520,7 @@ EnergyLedger::Rest EnergyLedger::PredictRest(RequestIndex index,
   rest.worked = worked && request.worked <= 0 ? request.prompt : request.worked;
   const double before = request.settled_prompt + rest.prompt;
   const double prompt = engine.mean_clock * (rest.worked - before);
-  rest.prefill_terms[kPromptTerm] += prompt;
+  rest.prefill_terms[PromptTermAt(engine.mean_clock)] += prompt;
   rest.prefill_terms[kAttentionTerm] += prompt * (request.cached + (before + rest.worked) / 2);
   if (before <= 0 && worked) {
     rest.prefill_terms[kFixedTerm] += rest.share;
@@ -555,6 +569,14 @@ void EnergyLedger::Correct(RequestIndex index, double prefill, double decode) {
   request.decode -= plan.own;
 }
 
+double EnergyLedger::Trade(RequestIndex index, RequestIndex other, double amount) {
+  const double moved = std::clamp(amount, -kLargestOwn * requests_[index].prefill,
+                                  kLargestOwn * requests_[other].prefill);
+  requests_[index].prefill += moved;
+  requests_[other].prefill -= moved;
+  return amount != 0 ? moved / amount : 0;
+}
+
 bool EnergyLedger::IsPeer(const Share& share, RequestIndex request) const {
   return share.request != request && share.engine == requests_[request].engine && IsOpen(share);
 }
@@ -592,7 +614,8 @@ EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, doubl
   EnergyTerms both{};
   for (std::size_t i = 0; i < kEnergyTerms; ++i)
     both[i] = request.prefill_gradient[i] + request.decode_gradient[i];
-  const double prompt = (kPromptError + kPromptResidual * relative_error_) * prefill;
+  const double prompt = (kPromptError + kPromptResidual * relative_error_) * prefill +
+                        kHeavyPromptError * request.prefill_heavy;
   const double law_error = std::max(kLawError, kLawResidual * relative_error_);
   const double tokens =
       request.prompt > 0 ? prefill * request.prompt_sigma / std::max(1.0, request.prompt) : 0;

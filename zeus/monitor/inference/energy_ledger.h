@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "zeus/monitor/inference/nonnegative_fit.h"
+#include "zeus/base/nonnegative_fit.h"
 #include "zeus/monitor/inference/tracked_request.h"
 
 namespace zeus {
@@ -88,6 +88,8 @@ class EnergyLedger {
   Correction PlanCorrection(RequestIndex index, const TrackedRequest& request, double prefill,
                             double decode) const;
   void Correct(RequestIndex request, double prefill, double decode);
+  // Moves energy of prompts to `request` from another. Returns the part of it that could be moved.
+  double Trade(RequestIndex request, RequestIndex other, double amount);
   // The most power that the group is likely to have taken lately.
   double power_bound() const;
   // One standard deviation of the energies so far.
@@ -150,6 +152,7 @@ class EnergyLedger {
   void GatherOverlap(EngineIndex index, const EngineIteration& iteration,
                      const MeasuredInterval& interval);
   double BusyTime(const MeasuredInterval& interval);
+  EnergyTerm PromptTermAt(double clock) const;
   Share& ShareOf(RequestIndex request, EngineIndex engine);
   bool IsOpen(const Share& share) const;
   Sums Predict(const MeasuredInterval& interval);

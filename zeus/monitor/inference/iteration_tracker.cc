@@ -11,6 +11,7 @@ constexpr double kLongestSilence = 2.0;    // Then time goes on without tokens, 
 constexpr double kSilenceStep = 0.5;       // Length of the iterations that fill a silence.
 constexpr double kOutOfStep = 0.06;        // A token this much later than its iteration...
 constexpr double kOutOfStepDurations = 3;  // ...and by so many usual durations is out of step.
+constexpr double kShortestPart = 0.5;      // No iteration is shorter than this part of the usual.
 constexpr double kLagOfLongEvents = 0.35;  // The same where events hold several tokens.
 constexpr double kShortestLag = 0.12;      // An iteration waits this long for its last tokens.
 
@@ -278,7 +279,9 @@ void IterationTracker::Advance(double time) {
     // Events with several tokens reach back, and a first event belongs to iterations before it.
     const bool reaches_back = event_iterations_ > 1.01 && in_flight_ > active_.size();
     if (!late && (first_may_join || reaches_back || !Complete(base_))) break;
-    if (!late && time < open.end + FirstGap()) break;
+    // No iteration is this short: a first token that comes within it belongs to this one.
+    const double to_next = std::max(FirstGap(), kShortestPart * typical_duration_);
+    if (!late && time < open.end + to_next) break;
     Close(open.end);
   }
   if (!open_.empty() || !firsts_.empty()) return;

@@ -39,6 +39,9 @@ class IterationTracker {
   // The usual duration of an iteration without prompt work, and how late tokens are.
   double typical_duration() const { return typical_duration_; }
   double jitter() const { return jitter_; }
+  // How long an iteration with the sequences of late takes without prompt work, by what was learned
+  // of it. Where prompts always wait, no iteration shows it.
+  void set_typical_duration(double duration) { typical_duration_ = duration; }
   // Iterations that an event of the engine stands for, on average.
   void set_event_iterations(double iterations);
 

@@ -121,9 +121,11 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
   double finishing = 0;
   double variance = 0;
   double others = 0;
+  double most = 0;  // Tokens of the others.
   bool full = false;
   for (const Waiting& prompt : waiting) {
     (prompt.finishes ? finishing : others) += prompt.rest;
+    if (!prompt.finishes) most += prompt.Most();
     if (prompt.finishes) variance += prompt.variance;
     if (!prompt.finishes && requests_[prompt.request].streamed) full = true;
   }
@@ -135,6 +137,9 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
   double to_finishing =
       finishing > 0 ? std::max(1.0, finishing + trust * (by_time - finishing)) : 0;
   double rest = 0;
+  // A prompt that is not finished has filled the iteration, unless it is too short for that: then
+  // it was not worked on, or its first token is late.
+  if (finishing + most >= room) others = std::max(others, room - finishing);
   const double rule = std::min(finishing + others, room);
   if (others > 0 && budget_ > 0 && std::abs(rule - by_time) < 4 * sigma + 0.08 * rule) {
     to_finishing = std::min(finishing, rule);
@@ -158,14 +163,28 @@ void PromptSchedule::Distribute(std::vector<Waiting>& waiting, Work work) const 
     }
     // A streamed prompt whose first token has not come is not finished.
     const bool streamed = requests_[prompt.request].streamed;
-    prompt.given =
-        std::clamp(work.rest, 0.0, streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest);
+    const double most = streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest;
+    prompt.given = streamed && work.rest < prompt.Most() ? std::max(0.0, work.rest)
+                                                         : std::clamp(work.rest, 0.0, most);
     work.rest -= prompt.given;
+  }
+}
+
+void PromptSchedule::LinkSuccessor(const std::vector<Waiting>& waiting) {
+  const auto successor = std::find_if(waiting.begin(), waiting.end(), [](const Waiting& prompt) {
+    return !prompt.finishes && prompt.given > 0;
+  });
+  if (successor == waiting.end() || shared_) return;
+  for (const Waiting& prompt : waiting) {
+    if (!prompt.finishes) continue;
+    requests_[prompt.request].successor = successor->request;
+    requests_[successor->request].succeeds = true;
   }
 }
 
 // Notes the work as done, and the prompts that were finished.
 void PromptSchedule::Finish(const std::vector<Waiting>& waiting) {
+  LinkSuccessor(waiting);
   for (const Waiting& prompt : waiting) {
     TrackedRequest& request = requests_[prompt.request];
     const bool finished =
@@ -253,6 +272,7 @@ void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& 
   }
   const double duration = seen.end - seen.begin;
   const double expected = durations_.Predict(DecodeLoad(seen));
+  decode_time_ = durations_.knows_decoding() ? expected : 0;
   if (waiting.empty()) {
     if (duration > 5 * expected + 0.1) seen.busy_from = seen.end - expected;  // A stall.
     if (seen.strangers == 0 && silent_.empty() && !shared_)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <deque>
 #include <vector>
 
@@ -29,6 +30,8 @@ class PromptSchedule {
   // several iterations.
   void Process(EngineIteration seen, std::deque<EngineIteration>& done);
 
+  // The time that the latest iteration should have taken to decode; 0 while that is not known.
+  double decode_time() const { return decode_time_; }
   // The number of tokens for which an iteration has room; 0 while unknown.
   double budget() const { return budget_; }
   void set_strangers(double sequences) { strangers_ = sequences; }
@@ -43,6 +46,9 @@ class PromptSchedule {
     double variance;
     bool finishes;  // Its first token came with this iteration.
     double given = 0;
+
+    // No more tokens are likely to be left.
+    double Most() const { return rest + 3 * std::sqrt(variance); }
   };
 
   std::vector<Waiting> WaitingAt(const EngineIteration& seen, double time) const;
@@ -61,6 +67,7 @@ class PromptSchedule {
   double TokenDoubt(double duration) const;
   void LearnBudget(double tokens);
   void Finish(const std::vector<Waiting>& waiting);
+  void LinkSuccessor(const std::vector<Waiting>& waiting);
   void LearnDurations(const EngineIteration& seen, const std::vector<Waiting>& waiting,
                       double iterations);
   void AddSilentDecoders(EngineIteration& iteration);
@@ -92,6 +99,7 @@ class PromptSchedule {
   std::vector<double> budget_samples_;
   std::size_t next_sample_ = 0;
   double budget_ = 0;
+  double decode_time_ = 0;
   double strangers_ = 0;
   bool shared_ = false;
   double jitter_ = 0.0005;

@@ -25,6 +25,7 @@ enum EnergyTerm : std::size_t {
   kPromptTerm,
   kAttentionTerm,
   kExpertsTerm,
+  kHeavyTerm,
   kEnergyTerms,
 };
 using EnergyTerms = std::array<double, kEnergyTerms>;
@@ -41,6 +42,7 @@ inline double Dot(const EnergyTerms& a, const EnergyTerms& b) {
 inline double ExpertsRead(double tokens) { return -std::expm1(-tokens / 16); }
 
 using RequestIndex = std::uint32_t;
+constexpr RequestIndex kNoRequest = static_cast<RequestIndex>(-1);
 
 // Everything that is known about a request that is in flight or not yet settled.
 struct TrackedRequest {
@@ -55,8 +57,12 @@ struct TrackedRequest {
   double prompt = 0;
   double prompt_sigma = 0;  // 0: the server told the number.
   double cached = 0;
-  double worked = 0;          // Prompt tokens given to iterations so far.
-  double prior_prompt = 0;    // The number of tokens guessed from the bytes.
+  double worked = 0;        // Prompt tokens given to iterations so far.
+  double prior_prompt = 0;  // The number of tokens guessed from the bytes.
+  // The prompt that got the rest of the iteration in which this one was finished: the two share a
+  // known number of tokens, so what one got too much the other lacks.
+  RequestIndex successor = kNoRequest;
+  bool succeeds = false;      // It is the successor of another.
   std::uint64_t episode = 0;  // The stretch of prompt work that ended with its first token.
 
   // The place in the engine's sequence of iterations.
@@ -87,6 +93,7 @@ struct TrackedRequest {
   // The parts of the predictions that other work of the same interval could have taken: where a
   // request is alone in an interval, the measurement has corrected every error of its own.
   double prefill_open = 0;
+  double prefill_heavy = 0;  // The part of `prefill` at a low clock, whose law is less exact.
   double prefill_predicted = 0;
   double split_tokens = 0;  // Prompt tokens whose number traded places with those of other prompts.
   double decode_open = 0;
@@ -121,7 +128,7 @@ class RequestTable {
   const TrackedRequest& operator[](RequestIndex index) const { return places_[index]; }
 
   // The place of `id`, or kNone.
-  static constexpr RequestIndex kNone = static_cast<RequestIndex>(-1);
+  static constexpr RequestIndex kNone = kNoRequest;
   RequestIndex Find(InferenceRequestId id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? kNone : found->second;
@@ -142,8 +149,13 @@ class RequestTable {
     return index;
   }
   void Remove(RequestIndex index) {
+    // Those before it now trade with the one behind it.
+    if (places_[index].succeeds)
+      for (TrackedRequest& other : places_)
+        if (other.successor == index) other.successor = places_[index].successor;
     by_id_.erase(places_[index].id);
     places_[index].used = false;
+    places_[index].successor = kNone;
     free_.push_back(index);
   }
   std::size_t size() const { return by_id_.size(); }

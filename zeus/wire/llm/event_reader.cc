@@ -282,11 +282,11 @@ void EventReader::ReadOllamaMember(std::string_view key, JsonCursor& cursor, Eve
   } else if (key == "eval_count") {
     ReadCount(cursor, event.elsewhere.output);
   } else if (key == "prompt_eval_duration") {
-    ReadTime(cursor, kNano, facts_.prefill);
+    ReadTime(cursor, kNano, facts_.times.prefill);
   } else if (key == "eval_duration") {
-    ReadTime(cursor, kNano, facts_.decode);
+    ReadTime(cursor, kNano, facts_.times.decode);
   } else if (key == "load_duration") {
-    ReadTime(cursor, kNano, facts_.load);
+    ReadTime(cursor, kNano, facts_.times.load);
   } else {
     cursor.Skip();
   }
@@ -447,9 +447,9 @@ void EventReader::ReadTimings(JsonCursor& cursor, TokenCounts& counts) {
     } else if (key == "predicted_n") {
       ReadCount(cursor, counts.output);
     } else if (key == "prompt_ms") {
-      ReadTime(cursor, kMilli, facts_.prefill);
+      ReadTime(cursor, kMilli, facts_.times.prefill);
     } else if (key == "predicted_ms") {
-      ReadTime(cursor, kMilli, facts_.decode);
+      ReadTime(cursor, kMilli, facts_.times.decode);
     } else {
       cursor.Skip();
     }
@@ -465,11 +465,11 @@ void EventReader::ReadMetrics(JsonCursor& cursor) {
   std::string_view key;
   while (cursor.NextMember(key)) {
     if (key == "queue_time_ms")
-      ReadTime(cursor, kMilli, facts_.queue);
+      ReadTime(cursor, kMilli, facts_.times.queue);
     else if (key == "time_to_first_token_ms")
-      ReadTime(cursor, kMilli, facts_.prefill);
+      ReadTime(cursor, kMilli, facts_.times.prefill);
     else if (key == "generation_time_ms")
-      ReadTime(cursor, kMilli, facts_.decode);
+      ReadTime(cursor, kMilli, facts_.times.decode);
     else
       cursor.Skip();
   }

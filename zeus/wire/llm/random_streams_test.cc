@@ -16,35 +16,9 @@ namespace random_streams_test {
 using testing::RecordingListener;
 using testing::Replaced;
 using testing::SampleResponse;
+using testing::Varied;
 
 constexpr int kStreams = 100'000;
-
-// Changes a body in one of the ways in which servers differ or fail.
-std::string Varied(std::string body, Random& random) {
-  const auto place = [&] { return random.Below(body.size() + 1); };
-  switch (random.Below(8)) {
-    case 0:
-      return Replaced(body, "\n", "\r\n");
-    case 1:
-      return Replaced(body, "\n", "\r");
-    case 2:
-      return Replaced(body, "\n\n", "\n\n: ping\n\n\n");
-    case 3:
-      return "\xEF\xBB\xBF" + body;
-    case 4:
-      return body.substr(0, place());
-    case 5: {
-      std::string damaged = body;
-      for (int i = 0; i < 3; ++i)
-        damaged[random.Below(damaged.size())] = static_cast<char>(random.Below(256));
-      return damaged;
-    }
-    case 6:  // Data in several lines.
-      return Replaced(body, ",\"usage\"", "\ndata: ,\"usage\"");
-    default:
-      return body;
-  }
-}
 
 struct Outcome {
   std::string out;

@@ -9,6 +9,15 @@
 
 namespace zeus::llm {
 
+// How a server timed its work on a request, as far as it told. `load` is the time in which it
+// loaded the model.
+struct ServerTimes {
+  std::optional<Seconds> queue{};
+  std::optional<Seconds> load{};
+  std::optional<Seconds> prefill{};
+  std::optional<Seconds> decode{};
+};
+
 // The tokens and times that a response has told so far. The server's counts come last in it, if at
 // all.
 struct ResponseFacts {
@@ -22,11 +31,7 @@ struct ResponseFacts {
   std::optional<double> cached_tokens;
   std::optional<double> output_tokens;
 
-  // As the server timed its work. `load` is the time in which it loaded the model.
-  std::optional<Seconds> queue;
-  std::optional<Seconds> load;
-  std::optional<Seconds> prefill;
-  std::optional<Seconds> decode;
+  ServerTimes times;
 
   std::vector<std::string> finish_reasons;  // "stop", "length", ...: of each finished sequence.
   std::string error;  // The server's message when it reported an error in its response.

@@ -32,9 +32,9 @@ void ExpectFacts(const SampleResponse& sample, const ResponseFacts& facts) {
   EXPECT_EQ(facts.prompt_tokens, sample.prompt_tokens);
   EXPECT_EQ(facts.cached_tokens, sample.cached_tokens);
   EXPECT_EQ(facts.output_tokens, sample.output_tokens);
-  EXPECT_EQ(facts.queue, sample.queue);
-  EXPECT_EQ(facts.prefill, sample.prefill);
-  EXPECT_EQ(facts.decode, sample.decode);
+  EXPECT_EQ(facts.times.queue, sample.queue);
+  EXPECT_EQ(facts.times.prefill, sample.prefill);
+  EXPECT_EQ(facts.times.decode, sample.decode);
   EXPECT_EQ(facts.finish_reasons, sample.finish_reasons);
   EXPECT_EQ(facts.error, "");
 }
@@ -186,7 +186,7 @@ TEST_F(ResponseBodyTest, ImpossibleCountsAreIgnored) {
                  R"("timings":{"prompt_ms":-1,"predicted_n":1e999}})");
   EXPECT_FALSE(facts_.prompt_tokens);
   EXPECT_FALSE(facts_.output_tokens);
-  EXPECT_FALSE(facts_.prefill);
+  EXPECT_FALSE(facts_.times.prefill);
 }
 
 TEST_F(ResponseBodyTest, OtherResponsesPassWithAReason) {

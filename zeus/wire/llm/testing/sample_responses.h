@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "zeus/base/random.h"
 #include "zeus/wire/llm/response_filter.h"
 
 // Responses of every server in every dialect, written after their documentation, and what must be
@@ -66,5 +67,9 @@ class RecordingListener final : public ResponseFilter::Listener {
 
 // Replaces every occurrence.
 std::string Replaced(std::string text, std::string_view what, std::string_view by);
+
+// Changes a body in one of the ways in which servers differ or fail: other line ends, comments,
+// damage, cuts.
+std::string Varied(std::string body, Random& random);
 
 }  // namespace zeus::llm::testing

@@ -1,4 +1,4 @@
-#include "zeus/monitor/inference/nonnegative_fit.h"
+#include "zeus/base/nonnegative_fit.h"
 
 #include <algorithm>
 #include <cmath>
