@@ -37,9 +37,9 @@ namespace zeus::daemon {
 using live::EventFilter;
 using live::EventKind;
 using live::EventStreams;
-using live::ParseEventKind;
 using live::NodeDevice;
 using live::NodeDevices;
+using live::ParseEventKind;
 using live::ReadingText;
 
 // How busy a process kept a GPU around one moment.
