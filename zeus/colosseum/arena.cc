@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "zeus/base/log.h"
@@ -131,7 +132,7 @@ class Arena::ActiveDuel {
   }
 
   // Followers hear of the end, which is stored already. Later calls do nothing.
-  void End(const char* stage, TimePoint now) {
+  void End(std::string_view stage, TimePoint now) {
     const std::lock_guard lock(mutex_);
     if (ended_at_) return;
     stage_ = stage;
@@ -171,6 +172,11 @@ class Arena::ActiveDuel {
     else if (followers_.empty() && !complete && now - followed_at_ > options.absence)
       reason_to_end_ = kNobodyFollowed;
     return !reason_to_end_.empty();
+  }
+  // Whether nothing has failed and nothing has ended it.
+  bool is_wanted() const {
+    const std::lock_guard lock(mutex_);
+    return !has_failed_ && reason_to_end_.empty();
   }
   // Empty: nothing but the answers themselves ends it.
   std::string reason_to_end() const {
@@ -416,12 +422,14 @@ Outcome<std::string> Arena::Begin(const Challenge& challenge) {
 
 Outcome<std::string> Arena::BeginOrJoin(const Challenge& challenge) {
   if (auto refusal = RefusePrompt(challenge.prompt, options_.longest_prompt)) return *refusal;
-  if (const auto active = FindActive(challenge.id)) {
-    if (active->IsAbout(challenge)) return challenge.id;
-    return Refuse(Refusal::Kind::kConflict,
-                  "request_id: belongs to a duel with another prompt or preference");
-  }
+  if (const auto active = FindActive(challenge.id)) return Join(*active, challenge);
   return Start(challenge, challenge.id);
+}
+
+Outcome<std::string> Arena::Join(const ActiveDuel& active, const Challenge& challenge) {
+  if (active.IsAbout(challenge)) return active.id();
+  return Refuse(Refusal::Kind::kConflict,
+                "request_id: belongs to a duel with another prompt or preference");
 }
 
 Outcome<std::string> Arena::Start(const Challenge& challenge, const std::string& id) {
@@ -431,7 +439,7 @@ Outcome<std::string> Arena::Start(const Challenge& challenge, const std::string&
                                                  options_, clock_.Now());
   auto admitted = Admit(duel);
   if (auto* refusal = std::get_if<Refusal>(&admitted)) return std::move(*refusal);
-  if (std::get<0>(admitted) != duel) return id;  // Another call was faster.
+  if (std::get<0>(admitted) != duel) return Join(*std::get<0>(admitted), challenge);
   const WallTime now = clock_.WallNow();
   Duel record{.id = id,
               .created_at = now,
@@ -465,6 +473,9 @@ void Arena::AskBoth(const std::shared_ptr<ActiveDuel>& active, const std::string
     active->SetAnswer(
         side, host_.Ask(std::move(question), std::make_shared<Listener>(*this, active, side)));
   }
+  // The first answer may have failed, or the server been stopped, before the second was known here.
+  if (!active->is_wanted())
+    for (const ModelHost::AnswerId answer : active->RunningAnswers()) host_.Abort(answer);
 }
 
 void Arena::OnAnswerEnd(const std::shared_ptr<ActiveDuel>& active, Side side,
@@ -489,19 +500,22 @@ void Arena::StoreAnswers(ActiveDuel& active) {
   auto answers = active.Answers();
   if (!answers.ok()) return;  // The failure is stored already.
   const WallTime now = clock_.WallNow();
+  std::string_view stage;
   const Status stored = repository_.Update(active.id(), [&](Duel& duel) {
+    stage = NameOfStage(duel.stage);  // It has expired meanwhile, perhaps.
     if (!std::holds_alternative<Answering>(duel.stage)) return Ok();
     duel.sides = answers.value();
     if (!options_.store_text)
       for (Contestant& side : duel.sides) side.text.clear();
     BeginVoting(duel, now);
+    stage = NameOfStage(duel.stage);
     return Ok();
   });
   if (!stored.ok()) {
     StoreFailure(active, "the answers could not be stored: " + stored.error().message);
     return;
   }
-  active.End("voting", clock_.Now());
+  active.End(stage, clock_.Now());
 }
 
 void Arena::StoreFailure(ActiveDuel& active, std::string reason) {
@@ -579,17 +593,31 @@ Outcome<std::vector<Duel>> Arena::List(const DuelQuery& query) {
 Outcome<std::vector<Standing>> Arena::Leaderboard() {
   const TimePoint begin = clock_.Now();
   {
-    const std::lock_guard lock(mutex_);
-    if (board_due_ && begin < *board_due_) return board_;
+    std::unique_lock lock(mutex_);
+    // One call computes the board. Others get the one before it, or wait for the first one.
+    if (!board_due_) board_made_.wait(lock, [this] { return !makes_board_; });
+    if (makes_board_ || (board_due_ && begin < *board_due_)) return board_;
+    makes_board_ = true;
   }
-  const auto games = repository_.Games();
-  if (!games.ok()) return RefuseByStore(games.error());
-  auto board = MakeLeaderboard(games.value(), Random(kBoardSeed));
+  Result<std::vector<Standing>> board = MakeBoard();
   const TimePoint end = clock_.Now();
   const std::lock_guard lock(mutex_);
-  board_ = std::move(board);
+  makes_board_ = false;
+  board_made_.notify_all();
+  if (!board.ok()) return RefuseByStore(board.error());
+  board_ = std::move(board).value();
   board_due_ = end + std::max(kLeastBoardPeriod, kBoardShare * (end - begin));
   return board_;
+}
+
+Result<std::vector<Standing>> Arena::MakeBoard() {
+  try {
+    ZEUS_TRY(const std::vector<Game> games, repository_.Games());
+    return MakeLeaderboard(games, Random(kBoardSeed));
+  } catch (const std::bad_alloc&) {
+    // Without this error all later calls would wait for this one.
+    return Error{ErrorCode::kUnavailable, "the leaderboard does not fit into memory"};
+  }
 }
 
 TimePoint Arena::Step() {

@@ -137,12 +137,14 @@ class Arena {
   Outcome<std::array<std::string, 2>> Draw(const std::string& preference);
   // Adds a duel, or returns the active one of the same id.
   Outcome<std::shared_ptr<ActiveDuel>> Admit(const std::shared_ptr<ActiveDuel>& duel);
+  static Outcome<std::string> Join(const ActiveDuel& active, const Challenge& challenge);
   void AskBoth(const std::shared_ptr<ActiveDuel>& active, const std::string& prompt);
   std::shared_ptr<ActiveDuel> FindActive(const std::string& id) const;
   void Remove(const std::string& id);
   void OnAnswerEnd(const std::shared_ptr<ActiveDuel>& active, Side side,
                    Result<Contestant> outcome);
   void StoreAnswers(ActiveDuel& active);
+  Result<std::vector<Standing>> MakeBoard();
   void StoreFailure(ActiveDuel& active, std::string reason);
   void Wake();
 
@@ -161,6 +163,8 @@ class Arena {
   ArenaCounts counts_{};
   std::size_t running_answers_ = 0;
   bool stopped_ = false;
+  bool makes_board_ = false;  // A call computes it.
+  std::condition_variable board_made_{};
   std::optional<TimePoint> board_due_{};  // nullopt: the board was not computed yet.
   std::vector<Standing> board_{};
 };

@@ -264,6 +264,44 @@ TEST_F(ArenaTest, TheLeaderboardIsNotComputedForEveryCaller) {
   EXPECT_EQ(repository_.games_read(), 2);
 }
 
+TEST_F(ArenaTest, TheLeaderboardIsComputedByOneOfManyCallers) {
+  Answered();
+  (void)arena_->Leaderboard();
+  clock_.Advance(seconds(1));
+  // A caller that comes while another one computes gets the board before it.
+  repository_.WhileGamesAreRead([this] {
+    EXPECT_TRUE(std::holds_alternative<std::vector<Standing>>(arena_->Leaderboard()));
+  });
+  (void)arena_->Leaderboard();
+  EXPECT_EQ(repository_.games_read(), 2);
+}
+
+TEST_F(ArenaTest, ABoardThatFailsIsComputedAgain) {
+  repository_.BreakGames(Error{ErrorCode::kUnavailable, "the disk is gone"});
+  EXPECT_TRUE(std::holds_alternative<Refusal>(arena_->Leaderboard()));
+  repository_.BreakGames(std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<std::vector<Standing>>(arena_->Leaderboard()));
+}
+
+TEST_F(ArenaTest, FollowersHearWhatIsStoredOfADuelThatHasExpired) {
+  const std::string id = Begin();
+  const auto follower = Follow(id);
+  host_.Complete(0, "a", 1);
+  clock_.Advance(minutes(11));  // The machine was asleep.
+  arena_->Sweep();
+  host_.Complete(1, "b", 1);
+  Advance(seconds(1));
+  EXPECT_EQ(follower->Pull().stage, "expired");
+}
+
+TEST_F(ArenaTest, AnAnswerThatFailsAtOnceEndsTheOtherOne) {
+  host_.fails_at_once = true;
+  const std::string id = Begin();
+  EXPECT_TRUE(std::holds_alternative<Failed>(Stored(id).stage));
+  ASSERT_EQ(host_.asked.size(), 2U);
+  EXPECT_TRUE(host_.asked[1].aborted);
+}
+
 TEST_F(ArenaTest, AStreamIsNeverSilentForLong) {
   const std::string id = Begin();
   const auto follower = Follow(id);

@@ -82,6 +82,7 @@ class PeerHandler final : public RequestHandler {
     }
     if (request.target == "/stream") return {.events = std::make_shared<SilentEvents>()};
     if (request.target == "/awaited") return {.awaited = std::make_shared<NeverAnswer>()};
+    if (request.target == "/begun") return Begun();
     if (request.target == "/pushed") return {.pushed = std::make_shared<PushedResponse>([] {})};
     const auto* peer = dynamic_cast<const NumberedPeer*>(request.peer.get());
     return {.body = (peer ? std::to_string(peer->number) : "nobody") + " " + request.address +
@@ -120,7 +121,22 @@ class PeerHandler final : public RequestHandler {
   bool valid() const { return valid_; }
   int accepted() const { return accepted_; }
 
+  void WaitUntilLeft() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return left_; });
+  }
+
  private:
+  // A stream that has begun and never ends by itself.
+  Answer Begun() {
+    auto response = std::make_shared<PushedResponse>([this] {
+      const std::lock_guard lock(mutex_);
+      left_ = true;
+      changed_.notify_all();
+    });
+    response->Start({.body = "news", .content_type = "text/event-stream"});
+    return {.pushed = std::move(response)};
+  }
   void Wait() {
     std::unique_lock lock(mutex_);
     entered_ = true;
@@ -136,6 +152,7 @@ class PeerHandler final : public RequestHandler {
   bool refuses_ = false;
   bool released_ = false;
   bool entered_ = false;
+  bool left_ = false;
   bool is_unix_ = false;
   bool valid_ = false;
 };
@@ -150,8 +167,9 @@ class RawClient {
     EXPECT_EQ(
         ::connect(socket_.get(), reinterpret_cast<const ::sockaddr*>(&address), sizeof address), 0);
   }
-  void Ask(std::string_view target) {
-    const std::string text = "GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  void Ask(std::string_view target, std::string_view method = "GET") {
+    const std::string text =
+        std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n";
     EXPECT_EQ(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<::ssize_t>(text.size()));
   }
@@ -195,6 +213,23 @@ TEST_F(ServerPeerTest, AConnectionHasOnePeerForAllItsRequests) {
     EXPECT_THAT(handler_.gone(), IsEmpty());
   }
   EXPECT_EQ(handler_.WaitUntilGone(2).size(), 2U);
+}
+
+TEST_F(ServerPeerTest, TheHeadOfAStreamHasNoBodyAndAnEnd) {
+  const auto server = Start();
+  RawClient client(path_);
+  client.Ask("/begun", "HEAD");
+  handler_.WaitUntilLeft();
+  client.Ask("/");
+  std::string received;
+  while (received.find("hold=") == std::string::npos) {
+    const std::string piece = client.Read();
+    ASSERT_NE(piece, "") << received;
+    received += piece;
+  }
+  EXPECT_THAT(received, HasSubstr("Content-Type: text/event-stream"));
+  EXPECT_THAT(received, HasSubstr("\r\n\r\nHTTP/1.1 200 OK"));
+  EXPECT_EQ(received.find("news"), std::string::npos);
 }
 
 TEST_F(ServerPeerTest, AClientThatLeavesIsNoticedWhateverIsOpen) {

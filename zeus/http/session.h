@@ -506,8 +506,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       } else if (news.empty()) {
         co_await WaitForPushed(*response, finished);
       } else {
-        const std::optional<bool> end = co_await SendPiece(news, finished);
-        goes_on = end;
+        goes_on = co_await SendPiece(news, finished);
+        if (finished.method == "HEAD") response->ClientLeft();
       }
     }
     is_stream_ = false;
@@ -540,7 +540,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     const bool written = co_await Write(text);
     if (!written) client_left_ = true;
     std::optional<bool> goes_on;
-    if (written && news.ended) goes_on = wants_more_ && knows_chunks_ && !context_.draining;
+    if (written && (news.ended || finished.method == "HEAD"))
+      goes_on = wants_more_ && knows_chunks_ && !context_.draining;
     co_return goes_on;
   }
 
@@ -562,6 +563,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
           ResponseText(*news.head, finished.id, stays ? Connection::kKeepAlive : Connection::kClose,
                        knows_chunks_ ? Body::kChunked : Body::kUntilClose);
     }
+    if (finished.method == "HEAD") return text;
     finished.bytes += news.bytes.size();
     if (!knows_chunks_) return text + news.bytes;
     if (!news.bytes.empty())

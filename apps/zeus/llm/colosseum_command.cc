@@ -67,8 +67,8 @@ void AddDuelOptions(Verb verb, ColosseumOptions& options) {
       .Check(WholeNumberBetween(1, 1 << 20))
       .ShowDefault();
   verb.AddOption("--answer-timeout", options.answer_timeout,
-                 "Seconds that both answers may take together")
-      .Check(NumberBetween(1, 86400))
+                 "Seconds that both answers may take together: a duel expires after ten minutes")
+      .Check(NumberBetween(1, 540))
       .ShowDefault();
 }
 

@@ -29,6 +29,9 @@ const nothing: DuelState = {
   interrupted: "",
 };
 
+// The address of the page names a duel, and anybody may write an address.
+const pathOf = (id: string) => `zeus/duels/${encodeURIComponent(id)}`;
+
 const asError = (failure: unknown) =>
   failure instanceof ApiError ? failure : new ApiError(0, String(failure));
 
@@ -50,7 +53,7 @@ export function useDuel(id: string): [DuelState, DuelActions] {
   const look = useCallback(
     async (which: string) => {
       try {
-        update({ duel: await request<Duel>(`zeus/duels/${which}`), busy: false, error: undefined });
+        update({ duel: await request<Duel>(pathOf(which)), busy: false, error: undefined });
       } catch (failure) {
         update({ error: asError(failure), busy: false });
       }
@@ -61,7 +64,7 @@ export function useDuel(id: string): [DuelState, DuelActions] {
   useEffect(() => {
     if (!following) return;
     const stop = followEvents({
-      url: `zeus/duels/${following}/events`,
+      url: `${pathOf(following)}/events`,
       onEvent: ({ data }) => {
         const event = JSON.parse(data) as AnswerEvent;
         setState((before) => ({
@@ -116,7 +119,7 @@ export function useDuel(id: string): [DuelState, DuelActions] {
       if (!duel || latest.current.busy) return;
       update({ busy: true });
       try {
-        const after = await request<Duel>(`zeus/duels/${duel.id}/${what}`, { method: "POST", body });
+        const after = await request<Duel>(`${pathOf(duel.id)}/${what}`, { method: "POST", body });
         update({ duel: after, busy: false, error: undefined });
       } catch (failure) {
         update({ error: asError(failure), busy: false });

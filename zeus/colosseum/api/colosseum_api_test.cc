@@ -157,6 +157,8 @@ TEST_F(ColosseumApiTest, MistakesAreNamed) {
   EXPECT_THAT(message("/zeus/duels", R"({"prompt": 7})"), HasSubstr("prompt"));
   EXPECT_THAT(message("/zeus/duels", R"({"prompt": "  "})"), HasSubstr("empty"));
   EXPECT_THAT(message("/zeus/duels", R"({"prompt": "x", "prefer": "gpt"})"), HasSubstr("gpt"));
+  EXPECT_THAT(message("/zeus/duels", R"({"prompt": "x", "preferred": "left-8b"})"),
+              HasSubstr("preferred: is not known here: give prompt, prefer"));
   const std::string id = Begin();
   EXPECT_THAT(message("/zeus/duels/" + id + "/vote", R"({"choice": "yes"})"), HasSubstr("a, b or"));
   EXPECT_THAT(message("/zeus/duels/" + id + "/worth", R"({"worth": "yes"})"), HasSubstr("worth"));
@@ -177,6 +179,16 @@ TEST_F(ColosseumApiTest, AStreamGoesOnAfterTheLastEvent) {
   EXPECT_THAT(Stream(api_.Handle(again)), HasSubstr(R"({"a":"789","b":"j"})"));
   again.last_event_id = "nonsense";
   EXPECT_THAT(Stream(api_.Handle(again)), HasSubstr(R"("a":"0123456789")"));
+}
+
+TEST_F(ColosseumApiTest, AClientThatLeavesBeforeTheFirstByteFollowsNoMore) {
+  const std::string id = Begin();
+  http::Answer events = Ask("GET", "/zeus/duels/" + id + "/events");
+  events = {};  // The server has noticed that nobody waits for it.
+  clock_.Advance(Seconds(21));
+  arena_.Step();
+  EXPECT_TRUE(host_.asked[0].aborted);
+  EXPECT_EQ(AskJson("GET", "/zeus/duels/" + id)["stage"], "failed");
 }
 
 // --- the reference's clients ---
@@ -212,6 +224,9 @@ TEST_F(ColosseumApiTest, TheReferencesMistakesHaveTheirStatuses) {
   AskJson("POST", "/prompt", R"({"request_id": "short", "prompt": "x", "model_index": 0})", 422);
   AskJson("POST", "/prompt", R"({"request_id": "long-enough", "prompt": "x", "model_index": 2})",
           422);
+  AskJson("POST", "/prompt", R"({"request_id": "long-enough", "prompt": "x", "model_index": 0.5})",
+          422);
+  AskJson("POST", "/response_vote", R"({"request_id": "long-enough", "victory_index": 0.9})", 422);
   AskJson("POST", "/response_vote", R"({"request_id": "long-enough", "victory_index": 0})", 404);
   const std::string body =
       R"({"request_id": "long-enough", "prompt": "x", "model_index": 0, "model_preference": null})";

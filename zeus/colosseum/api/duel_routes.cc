@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,8 +56,18 @@ Answer AnswerWithDuel(const Outcome<Duel>& outcome, int status = 200) {
   return AnswerTo(outcome, [&](const Duel& duel) { return JsonAnswer(status, VisibleJson(duel)); });
 }
 
+// A body of our own clients: unknown members are refused, so that a misspelt one is noticed.
+Result<Json> BodyWith(const Request& request, std::initializer_list<std::string_view> known) {
+  ZEUS_TRY(Json body, BodyOf(request));
+  for (const auto& [name, value] : body.items())
+    if (std::ranges::find(known, name) == known.end())
+      return InvalidArgument(
+          fmt::format("{}: is not known here: give {}", Printable(name), fmt::join(known, ", ")));
+  return body;
+}
+
 Result<Answer> CreateDuel(Arena& arena, const Request& request) {
-  ZEUS_TRY(const Json body, BodyOf(request));
+  ZEUS_TRY(const Json body, BodyWith(request, {"prompt", "prefer"}));
   Challenge challenge{.caller = request.address};
   ZEUS_TRY(challenge.prompt, GetField<std::string>(body, "prompt"));
   ZEUS_TRY(const auto preference, GetOptionalField<std::string>(body, "prefer"));
@@ -67,9 +79,10 @@ Result<Answer> CreateDuel(Arena& arena, const Request& request) {
 }
 
 Result<Answer> CastBallot(Arena& arena, Ballot ballot, const Request& request) {
-  ZEUS_TRY(const Json body, BodyOf(request));
+  const bool is_worth = ballot == Ballot::kWorth;
+  ZEUS_TRY(const Json body, BodyWith(request, {is_worth ? "worth" : "choice"}));
   Choice choice = Choice::kNo;
-  if (ballot == Ballot::kWorth) {
+  if (is_worth) {
     ZEUS_TRY(const bool worth, GetField<bool>(body, "worth"));
     choice = worth ? Choice::kYes : Choice::kNo;
   } else {
@@ -144,8 +157,16 @@ Result<Json> BodyOf(const Request& request) {
 Answer StreamOf(Arena& arena, const std::string& id, Follower::Position from, StreamShape shape,
                 Dialect dialect) {
   // The response pulls from the follower, which wakes the response: one of them must not own the
-  // other.
+  // other. A client may leave before the server has sent anything: then only the end of the link
+  // tells the follower.
   struct Link {
+    Link() = default;
+    ~Link() {
+      if (follower) follower->Leave();
+    }
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
     std::shared_ptr<Follower> follower{};
     std::weak_ptr<http::PushedResponse> response{};
   };

@@ -164,9 +164,24 @@ GatewayHost::~GatewayHost() {
 
 Result<std::vector<std::string>> GatewayHost::Models() {
   {
-    const std::lock_guard lock(mutex_);
-    if (models_at_ && clock_.Now() - *models_at_ < kModelsPeriod) return models_;
+    std::unique_lock lock(mutex_);
+    // One call asks, since a gateway that hangs would otherwise take all threads of the server.
+    // Others get what was known before, or wait for the first answer.
+    if (!models_at_) models_known_.wait(lock, [this] { return !asks_models_; });
+    const bool fresh = models_at_ && models_.ok() && clock_.Now() - *models_at_ < kModelsPeriod;
+    if (asks_models_ || fresh) return models_;
+    asks_models_ = true;
   }
+  auto models = AskModels();
+  const std::lock_guard lock(mutex_);
+  asks_models_ = false;
+  models_known_.notify_all();
+  models_ = std::move(models);
+  models_at_ = clock_.Now();
+  return models_;
+}
+
+Result<std::vector<std::string>> GatewayHost::AskModels() {
   ZEUS_TRY(const http::Reply reply, models_client_->Send({.path = "/v1/models"}));
   if (reply.status != 200) return StatusError(reply).While("list the models");
   ZEUS_TRY(const Json json, ParseJson(reply.body));
@@ -175,10 +190,7 @@ Result<std::vector<std::string>> GatewayHost::Models() {
     for (const Json& model : *data)
       if (const auto name = GetField<std::string>(model, "id"); name.ok() && IsPlain(name.value()))
         names.insert(name.value());
-  const std::lock_guard lock(mutex_);
-  models_.assign(names.begin(), names.end());
-  models_at_ = clock_.Now();
-  return models_;
+  return std::vector<std::string>(names.begin(), names.end());
 }
 
 ModelHost::AnswerId GatewayHost::Ask(Question question, std::shared_ptr<AnswerListener> listener) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -82,6 +83,7 @@ class GatewayHost final : public ModelHost {
 
   GatewayHost(const GatewayHostOptions& options, std::unique_ptr<http::Client> models,
               Clock& clock);
+  Result<std::vector<std::string>> AskModels();
   Result<Contestant> Answer(AnswerId id, const Question& question, AnswerListener& listener);
   void WaitForEnergy(AnswerId id, http::Client& client, TimePoint begin, Contestant& answer);
   bool IsAborted(AnswerId id) const;
@@ -93,8 +95,10 @@ class GatewayHost final : public ModelHost {
   // Guarded by mutex_, to the end of the mutable state.
   AnswerId next_ = 1;
   std::map<AnswerId, Running> running_{};
-  std::vector<std::string> models_{};
-  std::optional<TimePoint> models_at_{};
+  bool asks_models_ = false;  // A call asks the gateway.
+  std::condition_variable models_known_{};
+  Result<std::vector<std::string>> models_{std::vector<std::string>()};
+  std::optional<TimePoint> models_at_{};  // nullopt: the gateway was not asked yet.
   PowerFeed power_;
   http::WorkerPool workers_;  // The last member: its threads use all others.
 };

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -36,6 +36,13 @@ Result<std::string> DuelIdFrom(const Json& body) {
   return std::string(kIdPrefix) + id;
 }
 
+// The number of a side. 0.5 is no number of one.
+Result<std::size_t> IndexFrom(const Json& body, const char* name) {
+  ZEUS_TRY(const auto index, GetField<double>(body, name));
+  if (index == 0 || index == 1) return static_cast<std::size_t>(index);
+  return InvalidArgument(fmt::format("{}: must be 0 or 1", name));
+}
+
 // The model of "One is X" or "X"; empty for two random ones.
 Result<std::string> PreferenceFrom(const Json& body) {
   ZEUS_TRY(const auto given, GetOptionalField<std::string>(body, "model_preference"));
@@ -52,9 +59,7 @@ Result<Answer> AnswerPrompt(Arena& arena, const Request& request) {
   ZEUS_TRY(challenge.id, DuelIdFrom(body));
   ZEUS_TRY(challenge.prompt, GetField<std::string>(body, "prompt"));
   ZEUS_TRY(challenge.preference, PreferenceFrom(body));
-  ZEUS_TRY(const auto index, GetField<std::int64_t>(body, "model_index"));
-  if (index != 0 && index != 1) return InvalidArgument("model_index: must be 0 or 1");
-  const auto side = static_cast<std::size_t>(index);
+  ZEUS_TRY(const std::size_t side, IndexFrom(body, "model_index"));
   const auto begun = arena.BeginOrJoin(challenge);
   if (const auto* refusal = std::get_if<Refusal>(&begun)) return Detail(*refusal);
   return StreamOf(arena, challenge.id, {},
@@ -75,8 +80,7 @@ Json NamesOf(const Duel& duel) { return {duel.at(Side::kA).model, duel.at(Side::
 Result<Answer> AnswerResponseVote(Arena& arena, const Request& request) {
   ZEUS_TRY(const Json body, BodyOf(request));
   ZEUS_TRY(const std::string id, DuelIdFrom(body));
-  ZEUS_TRY(const auto index, GetField<std::int64_t>(body, "victory_index"));
-  if (index != 0 && index != 1) return InvalidArgument("victory_index: must be 0 or 1");
+  ZEUS_TRY(const std::size_t index, IndexFrom(body, "victory_index"));
   const auto voted = arena.Cast(id, Ballot::kResponse, For(index == 0 ? Side::kA : Side::kB));
   if (const auto* refusal = std::get_if<Refusal>(&voted)) return Detail(*refusal);
   const Duel& duel = std::get<Duel>(voted);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -55,7 +56,9 @@ class MemoryDuelRepository final : public DuelRepository {
     return revealed;
   }
   Result<std::vector<Game>> Games() override {
+    if (const auto meanwhile = std::exchange(while_games_are_read_, nullptr)) meanwhile();
     const std::lock_guard lock(mutex_);
+    if (games_broken_) return *games_broken_;
     ++games_read_;
     std::vector<Game> games;
     for (const auto& [id, duel] : duels_) {
@@ -91,15 +94,26 @@ class MemoryDuelRepository final : public DuelRepository {
     const std::lock_guard lock(mutex_);
     broken_ = std::move(error);
   }
+  // The leaderboard's query fails with this error from now on; nullopt: no more.
+  void BreakGames(std::optional<Error> error) {
+    const std::lock_guard lock(mutex_);
+    games_broken_ = std::move(error);
+  }
+  // Called once, within the next Games(), by its thread.
+  void WhileGamesAreRead(std::function<void()> meanwhile) {
+    while_games_are_read_ = std::move(meanwhile);
+  }
   int games_read() const {
     const std::lock_guard lock(mutex_);
     return games_read_;
   }
 
  private:
+  std::function<void()> while_games_are_read_{};  // Of the test's own thread.
   mutable std::mutex mutex_;
   std::map<std::string, Duel> duels_{};  // Guarded by mutex_, to the end of the class.
   std::optional<Error> broken_{};
+  std::optional<Error> games_broken_{};
   int games_read_ = 0;
 };
 

@@ -27,7 +27,9 @@ class ScriptedHost final : public ModelHost {
   }
   AnswerId Ask(Question question, std::shared_ptr<AnswerListener> listener) override {
     asked.push_back({std::move(question), std::move(listener)});
-    return asked.size() - 1;
+    const AnswerId answer = asked.size() - 1;
+    if (std::exchange(fails_at_once, false)) End(answer, Error{ErrorCode::kUnavailable, "refused"});
+    return answer;
   }
   // Ends the answer at once, as a host's thread would a moment later.
   void Abort(AnswerId answer) override {
@@ -59,6 +61,7 @@ class ScriptedHost final : public ModelHost {
 
   std::vector<std::string> models = {"left-8b", "right-70b"};
   bool reachable = true;
+  bool fails_at_once = false;  // The next answer, before its id is known.
   std::vector<Asked> asked{};
 };
 
