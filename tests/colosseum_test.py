@@ -4,6 +4,7 @@ other and with kill -9, upstreams that end, and clients that leave."""
 
 import asyncio
 import concurrent.futures
+import http.server
 import json
 import os
 import random
@@ -348,6 +349,46 @@ class TroubleTest(ColosseumTestCase):
         self.assertIn("gateway", refused["error"]["message"])
         self.assertNotIn("127.0.0.1", refused["error"]["message"])
         self.assertEqual(server.ask("GET", "/healthz")[0], 200)
+
+    def test_a_gateway_that_hangs_holds_one_caller(self):
+        """The others get the models that were known before: a server has few threads for reading."""
+        hangs, asked, released = threading.Event(), threading.Event(), threading.Event()
+
+        class Gateway(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                if hangs.is_set():
+                    asked.set()
+                    released.wait(60)
+                body = json.dumps({"data": [{"id": "one"}, {"id": "two"}]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+        gateway = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
+        self.addCleanup(gateway.server_close)
+        threading.Thread(target=gateway.serve_forever).start()
+        self.addCleanup(gateway.shutdown)
+        self.addCleanup(released.set)
+        server = Colosseum(self.database, "--gateway", f"http://127.0.0.1:{gateway.server_port}")
+        self.addCleanup(server.kill)
+        known = server.json("GET", "/zeus/models")
+        hangs.set()
+
+        def ask_until_held():
+            while not asked.is_set():
+                server.ask("GET", "/zeus/models")
+        with concurrent.futures.ThreadPoolExecutor(13) as pool:
+            held = pool.submit(ask_until_held)
+            asked.wait(60)
+            others = [pool.submit(server.json, "GET", "/zeus/models") for _ in range(12)]
+            self.assertEqual([other.result(60) for other in others], [known] * 12)
+            self.assertEqual(server.ask("GET", "/zeus/duels/unknown")[0], 404)
+            released.set()
+            held.result(60)
+        self.assertEqual(server.stop()[0], 0)
 
     def test_text_is_kept_only_with_consent(self):
         for consent in (False, True):
