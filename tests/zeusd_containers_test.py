@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from sim_testing import wait_until
+from sim_testing import ZEUS, wait_until
 from zeusd_testing import CONFIGURATION, LIMIT, RESEARCHER, STRANGER, ZeusdTestCase
 
 CLIENT = pathlib.Path(__file__).resolve().parent / "zeusd_client.py"
@@ -105,7 +105,7 @@ class ZeusdContainersTest(ZeusdTestCase):
         status, body = self.answer([*prefix, *self.command("ask", "POST", "/v1/leases", self.lease())])
         self.assertEqual(status, 403, body)
 
-    def container(self, uid_mappings=None):
+    def container(self, uid_mappings=None, user=None):
         """The command prefix of a program in a container that has this machine's programs and the socket's folder."""
         if shutil.which("runc") is None:
             self.skipTest("runc is not installed")
@@ -119,6 +119,11 @@ class ZeusdContainersTest(ZeusdTestCase):
         config = json.loads((bundle / "config.json").read_text())
         config["root"] = {"path": "rootfs", "readonly": False}
         config["process"]["terminal"] = False
+        if user:
+            config["process"]["user"] = {"uid": user, "gid": user}
+            config["process"]["env"] += ["HOME=/tmp", "LC_ALL=C.UTF-8"]
+            config["mounts"].append({"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+                                     "options": ["mode=1777"]})
         for folder in ("/usr", "/lib", "/lib64", "/bin", "/etc"):
             config["mounts"].append({"destination": folder, "type": "bind", "source": folder, "options": ["rbind", "ro"]})
         for source, destination in ((os.path.dirname(self.socket_path), "/run/zeusd"), (self.public, "/public")):
@@ -168,6 +173,31 @@ class ZeusdContainersTest(ZeusdTestCase):
         subprocess.run([*command[:3], "kill", command[-1], "KILL"], check=True)
         process.wait(60)
         wait_until(lambda: self.limits()[0] == LIMIT, "the limit comes back when the container was killed")
+
+    def test_a_user_in_a_container_optimises_its_gpu_and_it_comes_back_after_kill(self):
+        run = self.container(user=RESEARCHER)
+        zeus = shutil.copy(ZEUS, os.path.join(self.public, "zeus"))
+        self.start_load("--gpu", "0", "--watts", "240")
+        # No variable and no right: the socket is where every client looks for it.
+        doctor = subprocess.run(run(["/public/zeus", "doctor", "--seconds", "0"]), capture_output=True, text=True,
+                                timeout=120, check=False, stdin=subprocess.DEVNULL)
+        self.assertIn("/run/zeusd/zeusd.sock", doctor.stdout, doctor.stderr)
+        profile = ["/public/zeus", "profile", "--gpus", "0", "--limits", "250,200,150", "--slice", "1s", "--warmup",
+                   "200ms", "--progress", r"step ([\d.]+)"]
+        work = ["--", "sh", "-c", "step=0; while :; do step=$((step + 1)); echo step $step; sleep 0.05; done"]
+        done = subprocess.run(run([*profile, "--stop", *work]), capture_output=True,
+                              text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("150", done.stdout + done.stderr)
+        self.assertEqual(self.limits()[0], LIMIT)
+        self.assertTrue(os.path.exists(zeus))
+        command = run([*profile, *work])
+        optimiser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (optimiser.kill(), optimiser.communicate()))
+        wait_until(lambda: self.limits()[0] != LIMIT, "it turns the limit")
+        subprocess.run([*command[:3], "kill", command[-1], "KILL"], check=True)
+        optimiser.wait(60)
+        wait_until(lambda: self.limits()[0] == LIMIT, "the limit comes back")
 
     # --- passed descriptors and reused pids ---
 

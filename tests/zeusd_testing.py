@@ -144,15 +144,35 @@ class ZeusdTestCase(SimTestCase):
     def hold(self, body, uid=None, target="/v1/leases"):
         """A process, perhaps of another user, that asks once and lives: the process, the status and the answer."""
         words = ["hold", "POST", target] + ([json.dumps(body)] if body is not None else [])
-        holder = subprocess.Popen(self.client(uid, *words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: (holder.kill(), holder.communicate()))
+        return self.hold_command(self.client(uid, *words))
+
+    def started(self, command):
+        """A process with pipes that ends with the test."""
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        return process
+
+    def hold_command(self, command):
+        """A command of client(): its process, the status and the answer."""
+        holder = self.started(command)
         status, text = holder.stdout.readline().split(" ", 1)
         return holder, int(status), json.loads(text) if text.strip() else None
 
+    @staticmethod
+    def run_as(uid, command):
+        """Returns the output of a command of another user."""
+        user = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
+        return subprocess.run([*user, *command], capture_output=True, text=True, timeout=60, check=True,
+                              stdin=subprocess.DEVNULL).stdout
+
     def ask_as(self, uid, method, target, body=None):
         """One request of another user: status and answer."""
+        return self.ask_by([], method, target, body, uid)
+
+    def ask_by(self, prefix, method, target, body=None, uid=None):
+        """One request of a process that is started by these words: status and answer."""
         words = ["ask", method, target] + ([json.dumps(body)] if body is not None else [])
-        done = subprocess.run(self.client(uid, *words), capture_output=True, text=True, timeout=60, check=True,
+        done = subprocess.run([*prefix, *self.client(uid, *words)], capture_output=True, text=True, timeout=60, check=True,
                               stdin=subprocess.DEVNULL)
         status, text = done.stdout.split(" ", 1)
-        return int(status), json.loads(text) if text.strip() else None
+        return int(status), json.loads(text) if text.strip().startswith(("{", "[")) else None

@@ -213,7 +213,7 @@ void BoardServer::Serve() {
                    {.fd = accepting ? listening_->get() : -1, .events = POLLIN, .revents = 0}});
     // Clients say nothing: whatever comes from them is their end, or a reason to end.
     for (const auto& connection : connections_)
-      polled.push_back({.fd = connection->get(), .events = POLLIN, .revents = 0});
+      polled.push_back({.fd = connection.socket->get(), .events = POLLIN, .revents = 0});
     if (::poll(polled.data(), polled.size(), accepting ? kForEver : kPause) < 0 && errno != EINTR)
       return;
     if (polled[0].revents != 0) return;
@@ -229,13 +229,23 @@ bool BoardServer::Accept() {
   auto socket = std::make_unique<FileDescriptor>(
       ::accept4(listening_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket->valid()) return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
-  if (connections_.size() >= kMostConnections) return true;
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket->get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return true;
+  if (!HasPlaceFor(peer.uid)) return true;
   Count(connections_.size() + 1);
   if (Send(socket->get()))
-    connections_.push_back(std::move(socket));
+    connections_.push_back({.socket = std::move(socket), .user = peer.uid});
   else
     Count(connections_.size());
   return true;
+}
+
+bool BoardServer::HasPlaceFor(uid_t user) const {
+  if (connections_.size() >= kMostConnections) return false;
+  if (user == 0) return true;
+  const auto of_user = std::ranges::count(connections_, user, &Connection::user);
+  return static_cast<std::size_t>(of_user) < kMostOfUser;
 }
 
 void BoardServer::Count(std::size_t connections) const {

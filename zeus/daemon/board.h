@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -99,7 +101,9 @@ class BoardServer {
   // Called with the number of connections before a client gets its message, and when one has left;
   // on the thread of the server.
   using Counted = std::function<void(std::size_t connections)>;
-  static constexpr std::size_t kMostConnections = 2048;  // More are closed at once.
+  // More are closed at once, so that no user takes the places of others; root is not counted.
+  static constexpr std::size_t kMostConnections = 2048;
+  static constexpr std::size_t kMostOfUser = 256;
 
   // A socket of type SOCK_SEQPACKET that listens; a stale file at `path` is replaced. Readable and
   // writable for everybody: `admits` decides. kUnavailable names the path.
@@ -121,12 +125,18 @@ class BoardServer {
   bool Send(int socket) const;
   void Count(std::size_t connections) const;
 
+  struct Connection {
+    std::unique_ptr<FileDescriptor> socket;
+    uid_t user;
+  };
+  bool HasPlaceFor(uid_t user) const;
+
   const std::unique_ptr<FileDescriptor> listening_;
   const std::unique_ptr<FileDescriptor> stop_;  // Readable when the thread is to end.
   const NodeBoards& boards_;
   const Admits admits_;
-  const Counted counted_;                                     // May be empty.
-  std::vector<std::unique_ptr<FileDescriptor>> connections_;  // Only the thread uses them.
+  const Counted counted_;                // May be empty.
+  std::vector<Connection> connections_;  // Only the thread uses them.
   std::unique_ptr<Ticker> thread_;
 };
 

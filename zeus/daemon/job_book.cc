@@ -156,6 +156,12 @@ bool JobBook::AnyRunning() const {
   return std::ranges::any_of(jobs_, [](const auto& entry) { return !entry.second.ended; });
 }
 
+bool JobBook::Runs(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(id);
+  return found != jobs_.end() && !found->second.ended;
+}
+
 Status JobBook::End(std::string_view id) {
   {
     const std::lock_guard lock(mutex_);
@@ -485,14 +491,14 @@ void JobBook::Save() const {
                     {"seen", job.seen}});
   }
   const Json state = {{"format", "zeus.jobs/1"}, {"jobs", std::move(jobs)}};
-  const auto written = ReplaceFile(options_.state_file, JsonText(state), Readers::kOwnerOnly,
-                                   Durability::kSurvivesProcess);
+  const auto written =
+      WriteStateFile(options_.state_file, JsonText(state), Durability::kSurvivesProcess);
   if (!written.ok()) log::Warning("jobs will not survive a restart: {}", written.error().message);
 }
 
 Status JobBook::Load() {
   if (options_.state_file.empty()) return Ok();
-  const auto text = ReadTrustedFile(options_.state_file, Secrecy::kOwnerOnly, kStateLimit);
+  const auto text = ReadStateFile(options_.state_file, kStateLimit);
   if (!text.ok() && text.error().code == ErrorCode::kNotFound) return Ok();
   if (!text.ok()) return text.error();
   ZEUS_TRY(const Json state, ParseJson(text.value()));

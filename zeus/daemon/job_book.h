@@ -78,6 +78,7 @@ class JobBook {
   std::optional<View> Find(std::string_view id) const;
   std::vector<View> List() const;  // Ended ones included, by id.
   bool AnyRunning() const;
+  bool Runs(std::string_view id) const;
   // The devices whose energy is split by what processes do: those that several jobs have, or one of
   // a scheduler with steps. Slices of others need no samples.
   std::set<std::string> DevicesWithSamples() const;

@@ -127,9 +127,19 @@ Status KnobWorker::RepairLeftover() {
   // A driver that hangs does so here, and not while the journal is locked.
   ZEUS_TRY(const KnobState present, ReadPresent());
   began_ = places_.clock.Now();
-  const auto repair = places_.journal.PutBackLeftover(*actuator_);
+  const auto tell = [&](const KnobEntry&) {
+    if (std::exchange(found_told_, true)) return;
+    Audit({.event = "knob found in the journal",
+           .effective = TextOf(ToValue(present)),
+           .reason = "left by a process that is gone"},
+          Ok());
+    WaitForAudit();
+  };
+  const auto repair =
+      places_.journal.PutBackLeftover(*actuator_, KnobJournal::Holders::kRespect, tell);
   if (!repair.ok()) return repair.error();
   repaired_ = true;
+  found_told_ = false;
   if (repair.value() == KnobJournal::Repair::kRestored) {
     const auto now = ReadPresent();
     Audit({.event = "knob put back",
@@ -151,10 +161,13 @@ KnobReport KnobWorker::Serve(const Claims& claims, const KnobRules& rules) {
   if (done.ok()) done = RepairLeftover();
   if (done.ok()) done = hold ? Hold(claims, rules, report) : PutBack();
   if (!done.ok()) report.trouble = done.error();
-  restore_pending_ = !hold && !done.ok();
+  // A knob that another program holds is not this daemon's to put back.
+  const bool others = !hold && !done.ok() && !taken_ &&
+                      places_.journal.IsHeldByOther(actuator_->kind(), actuator_->device());
+  restore_pending_ = !hold && !done.ok() && !others;
   was_lost_ = was_lost_ || lost_;
   report.suspended = lost_ || rules.maintenance;
-  report.released = claims.claims.empty() && !taken_ && done.ok();
+  report.released = claims.claims.empty() && !taken_ && (done.ok() || others);
   return report;
 }
 
@@ -233,9 +246,9 @@ Status KnobWorker::PutBack() {
     entry.event = "knob left as others set it";
     entry.effective = taken_->foreign ? zeus::ToText(*taken_->foreign) : "";
   }
-  Status forgotten = Forget();
-  Audit(std::move(entry), forgotten);
-  return forgotten;
+  Audit(std::move(entry), Ok());
+  WaitForAudit();
+  return Forget();
 }
 
 // An entry that could not be removed is removed before anything else is done with the knob: it is
@@ -391,6 +404,12 @@ std::string KnobWorker::TextOf(const std::optional<wire::KnobValue>& value) cons
   if (value) return ToText(*value);
   if (taken_) return ToText(taken_->before);
   return IsClock(actuator_->kind()) ? "not locked" : "";
+}
+
+// The journal forgets a knob only after the log has its line: whenever this process is killed,
+// either its log or that of the next daemon tells of the change.
+void KnobWorker::WaitForAudit() const {
+  if (places_.audit != nullptr) places_.audit->WaitUntilWritten(kLongestAuditWait);
 }
 
 void KnobWorker::Audit(AuditEntry entry, const Status& outcome) const {

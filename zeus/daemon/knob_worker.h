@@ -47,6 +47,8 @@ class KnobWorker {
   // Notices of other programs that turn the knob, by KnobRules::foreign.
   static constexpr Seconds kBetweenReasserts{10};
   static constexpr int kMostReasserts = 3;
+  // A disk that hangs must not keep knobs turned.
+  static constexpr Seconds kLongestAuditWait{0.5};
 
   KnobWorker(wire::KnobKey key, std::unique_ptr<KnobActuator> actuator, KnobChoices choices,
              DeskPlaces places);
@@ -100,6 +102,7 @@ class KnobWorker {
   KnobChoices Allowed(const std::optional<Setting>& ceiling, const KnobRules& rules) const;
   std::optional<wire::KnobValue> Enforced();
   std::string TextOf(const std::optional<wire::KnobValue>& value) const;
+  void WaitForAudit() const;
   void Audit(AuditEntry entry, const Status& outcome) const;
 
   const wire::KnobKey key_;
@@ -110,6 +113,7 @@ class KnobWorker {
 
   std::optional<Taken> taken_;
   bool repaired_ = false;
+  bool found_told_ = false;  // The log has the line about what is to be repaired.
   bool entry_left_ = false;  // Forget() could not remove the entry of the journal.
   bool lost_ = false;
   bool was_lost_ = false;  // Since it was taken.

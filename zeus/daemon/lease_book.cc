@@ -149,6 +149,8 @@ void LeaseBook::State::Adopt(LeaseRecord record, Change& change) {
                     (kind == wire::HolderKind::kProcess &&
                      (!record.holder.process || !options_.is_running(*record.holder.process)));
   if (gone) return table_.AddEnded(std::move(record), EndReason::kHolderGone, change);
+  if (kind == wire::HolderKind::kJob && options_.job_runs && !options_.job_runs(record.holder.job))
+    return table_.AddEnded(std::move(record), EndReason::kJobEnded, change);
   table_.Add(std::move(record), change).adopted = true;
 }
 

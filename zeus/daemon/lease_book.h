@@ -60,6 +60,9 @@ class LeaseBook final : public ClaimSource {
     std::function<std::set<std::string>(const Caller&)> devices_of{};
     // Whether the caller may let a lease end with this job, unless it may register jobs itself.
     std::function<bool(const Caller&, std::string_view job)> belongs_to_job{};
+    // Whether the job is registered and has not ended: nothing else would end a lease of it. Empty:
+    // every job runs.
+    std::function<bool(std::string_view job)> job_runs{};
     // Whether the holder of a lease from an earlier run still lives, and whose process one is.
     std::function<bool(const ProcessIdentity&)> is_running{};
     std::function<std::optional<uid_t>(const ProcessIdentity&)> owner_of{};

@@ -188,6 +188,59 @@ TEST_F(LeaseBookRestartTest, AFileThatIsEmptyAfterAPowerLossIsNoReasonNotToStart
   EXPECT_EQ(book_->ClaimedKnobs(), std::vector<KnobKey>{kLimit2});
 }
 
+TEST_F(LeaseBookRestartTest, TheIdentityOfAnOwnerOutlastsTheDaemon) {
+  Caller ann = ann_;
+  ann.gid = 100;
+  ann.groups = {27, 2000};
+  ann.contained = true;
+  ann.cgroup = "/slurm/uid_1001/job_7";
+  Caller token{.transport = Caller::Transport::kTcp, .subject = "ci"};
+  token.token_scopes = ScopeSet{Scope::kGpuControl, Scope::kBudget};
+  Granted(book_->Create(ann, control_, SpecOf({{kLimit1, AtMost{200_W}}})));
+  Granted(book_->Create(token, control_, SpecOf({{kLimit2, AtMost{200_W}}}, HolderKind::kTtl)));
+  Kill();
+  running_ = {100};
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  int seen = 0;
+  book_->Revoke([&](const Caller& owner, const LeaseView& view) {
+    ++seen;
+    EXPECT_EQ(view.subject, owner.subject);
+    const Caller& before = view.subject == "ci" ? token : ann;
+    EXPECT_EQ(owner.transport, before.transport);
+    EXPECT_EQ(owner.uid, before.uid);
+    EXPECT_EQ(owner.gid, before.gid);
+    EXPECT_EQ(owner.groups, before.groups);
+    EXPECT_EQ(owner.contained, before.contained);
+    EXPECT_EQ(owner.cgroup, before.cgroup);
+    EXPECT_EQ(owner.process, before.process);
+    EXPECT_EQ(owner.token_scopes, before.token_scopes);
+    return true;
+  });
+  EXPECT_EQ(seen, 2);
+}
+
+TEST_F(LeaseBookRestartTest, ALeaseOfAJobThatIsGoneEnds) {
+  LeaseSpec spec = SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kJob);
+  spec.job = "slurm:1";
+  const Grant scheduler = GrantOf({Scope::kGpuControl, Scope::kJob});
+  jobs_ = {"slurm:1"};
+  const LeaseView lease = Granted(book_->Create(ann_, scheduler, spec));
+  spec.job = "slurm:2";
+  EXPECT_EQ(RefusalOf(book_->Create(ann_, scheduler, spec)).kind, Kind::kMalformed);
+  Kill();
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  EXPECT_EQ(ViewOf(lease.id).end_reason, "");
+  Kill();
+  jobs_->clear();
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  desk_.SettleAll(*book_);
+  EXPECT_EQ(ViewOf(lease.id).end_reason, "job ended");
+  EXPECT_TRUE(book_->ClaimedKnobs().empty());
+}
+
 TEST_F(LeaseBookRestartTest, HeartbeatsWriteTheFileOnceASecondAtMost) {
   const LeaseView lease = CreateActive(SpecOf({{kLimit1, AtMost{200_W}}}, HolderKind::kTtl));
   clock_.Advance(1s);

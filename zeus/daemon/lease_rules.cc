@@ -100,6 +100,9 @@ OrRefusal<Holder> JobHolder(const Caller& caller, const Grant& grant, const std:
   if (!may)
     return *Refuse(Kind::kForbidden,
                    fmt::format("{} is not a job of yours; register it first", Quote(job)));
+  if (options.job_runs && !options.job_runs(job))
+    return *Refuse(Kind::kMalformed,
+                   fmt::format("job: {} does not run here; register it first", Quote(job)));
   return Holder{.kind = HolderKind::kJob, .job = job};
 }
 

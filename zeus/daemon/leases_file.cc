@@ -10,6 +10,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/daemon/trusted_file.h"
 
 namespace zeus::daemon {
 namespace {
@@ -176,11 +177,11 @@ Status WriteLeases(const std::filesystem::path& file, const std::string& boot,
                    const std::vector<LeaseRecord>& leases, Durability durability) {
   Json json = {{"schema", kLeasesSchema}, {"boot", boot}, {"leases", Json::array()}};
   for (const LeaseRecord& lease : leases) json["leases"].push_back(RecordJson(lease));
-  return ReplaceFile(file, JsonText(json) + "\n", Readers::kOwnerOnly, durability);
+  return WriteStateFile(file, JsonText(json) + "\n", durability);
 }
 
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file) {
-  const auto text = ReadSmallFile(file, kLargestFile);
+  const auto text = ReadStateFile(file, kLargestFile);
   if (!text.ok() && text.error().code == ErrorCode::kNotFound) return KeptLeases{};
   if (!text.ok()) return text.error();
   // The machine lost its power before a file of the last boot reached the disk.

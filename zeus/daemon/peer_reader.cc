@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -73,6 +74,44 @@ std::shared_ptr<FileDescriptor> PidfdOfProcessBefore(std::int64_t pid, Seconds s
   return PeerHasEnded(*pidfd) ? nullptr : pidfd;
 }
 
+namespace {
+
+// The number of the process in the innermost of its pid namespaces; 0 when it has ended.
+std::int64_t InnermostPid(const fs::path& process) {
+  const auto status = ReadSmallFile(process / "status");
+  if (!status.ok()) return 0;
+  constexpr std::string_view kField = "\nNSpid:";
+  const std::size_t found = status.value().find(kField);
+  if (found == std::string::npos) return 0;
+  const std::size_t start = found + kField.size();
+  std::string_view line = std::string_view(status.value()).substr(start);
+  line = line.substr(0, line.find('\n'));
+  const auto number = ParseUnsigned(Trim(line.substr(line.find_last_of(" \t") + 1)));
+  return number.ok() ? static_cast<std::int64_t>(number.value()) : 0;
+}
+
+}  // namespace
+
+Result<ProcessIdentity> ProcessAsSeenBy(const Caller& caller, std::int64_t pid,
+                                        const fs::path& procfs) {
+  if (!caller.process) {
+    if (caller.transport == Caller::Transport::kTcp) return ProcessWithPid(pid, procfs);
+    return Error{ErrorCode::kNotFound, "pid: the daemon cannot see your processes"};
+  }
+  const std::string its = LinkTarget(procfs / std::to_string(caller.process->pid) / "ns/pid");
+  if (its == LinkTarget(procfs / "self/ns/pid")) return ProcessWithPid(pid, procfs);
+  std::error_code failure;
+  fs::directory_iterator entry(procfs, failure);
+  for (const fs::directory_iterator end; !failure && entry != end; entry.increment(failure)) {
+    const auto number = ParseUnsigned(entry->path().filename().string());
+    if (!number.ok() || InnermostPid(entry->path()) != pid) continue;
+    if (!its.empty() && LinkTarget(entry->path() / "ns/pid") == its)
+      return ProcessWithPid(static_cast<std::int64_t>(number.value()), procfs);
+  }
+  return Error{ErrorCode::kNotFound,
+               fmt::format("pid: there is no process {} in your pid namespace", pid)};
+}
+
 PeerReader::PeerReader(fs::path procfs)
     : procfs_(std::move(procfs)),
       pid_namespace_(LinkTarget(procfs_ / "self/ns/pid")),
@@ -97,9 +136,11 @@ Result<Caller> PeerReader::Read(int socket, std::uint64_t connection) const {
                 .pidfd = PidfdOfPeer(socket),
                 .contained = true,  // Until its namespaces are known.
                 .connection = connection};
-  if (peer.pid <= 0) return caller;
-  if (!caller.pidfd) caller.pidfd = PidfdOfProcessBefore(peer.pid, accepted, procfs_);
-  if (caller.pidfd) ReadProcess(peer.pid, caller);
+  if (peer.pid > 0 && !caller.pidfd)
+    caller.pidfd = PidfdOfProcessBefore(peer.pid, accepted, procfs_);
+  if (peer.pid > 0 && caller.pidfd) ReadProcess(peer.pid, caller);
+  // Leases, events and log entries of the machine's root are not those of a container's.
+  if (peer.uid == 0 && caller.contained) caller.subject += ":contained";
   return caller;
 }
 

@@ -42,4 +42,9 @@ class PeerReader {
 std::shared_ptr<FileDescriptor> PidfdOfProcessBefore(std::int64_t pid, Seconds since_boot,
                                                      const std::filesystem::path& procfs = "/proc");
 
+// The process that the caller knows by this number: programs in a container count in a pid
+// namespace of their own. kNotFound when there is none.
+Result<ProcessIdentity> ProcessAsSeenBy(const Caller& caller, std::int64_t pid,
+                                        const std::filesystem::path& procfs = "/proc");
+
 }  // namespace zeus::daemon

@@ -137,6 +137,55 @@ TEST_F(PeerReaderTest, AnotherMountNamespaceIsAContainer) {
   EXPECT_TRUE(caller.contained);
   EXPECT_FALSE(caller.is_host_root());
   EXPECT_TRUE(caller.process) << "its number is visible";
+  // Root of a container has a name of its own, so that no list mistakes it for the machine's.
+  const std::string user = fmt::format("uid:{}", ::getuid());
+  EXPECT_EQ(caller.subject, ::getuid() == 0 ? user + ":contained" : user);
+}
+
+// A tree of /proc in which process 50 is 3 in a pid namespace of its own, beside others.
+class ProcessAsSeenByTest : public ::testing::Test {
+ protected:
+  ProcessAsSeenByTest() {
+    Add(40, "inner", "40\t1");
+    Add(50, "inner", "50\t3");
+    Add(60, "other", "60\t3");
+    Add(3, "outer", "3");
+    procfs_.AddLink("self/ns/pid", "outer");
+    caller_.process = ProcessIdentity{.pid = 40};
+  }
+  void Add(int pid, const char* name_space, const char* numbers) {
+    std::string zeros;
+    for (int i = 0; i < 17; ++i) zeros += " 0";
+    const std::string folder = std::to_string(pid);
+    procfs_.AddFile(folder + "/stat", fmt::format("{} (x) S 1{} {} 0\n", pid, zeros, pid));
+    procfs_.AddFile(folder + "/status", fmt::format("Name:\tx\nNSpid:\t{}\nNSsid:\t7\n", numbers));
+    procfs_.AddLink(folder + "/ns/pid", name_space);
+  }
+  Result<ProcessIdentity> Find(std::int64_t pid) {
+    return ProcessAsSeenBy(caller_, pid, procfs_.path());
+  }
+
+  zeus::testing::TemporaryDirectory procfs_;
+  Caller caller_{};
+};
+
+TEST_F(ProcessAsSeenByTest, ANumberIsThatOfTheCallersNamespace) {
+  EXPECT_EQ(Find(3).value().pid, 50);
+  EXPECT_EQ(Find(1).value().pid, 40);
+  for (const std::int64_t pid : {50, 60, 2, 0, -1}) EXPECT_FALSE(Find(pid).ok()) << pid;
+}
+
+TEST_F(ProcessAsSeenByTest, InTheDaemonsOwnNamespaceItIsTheNumber) {
+  caller_.process = ProcessIdentity{.pid = 3};
+  EXPECT_EQ(Find(3).value().pid, 3);
+  EXPECT_EQ(Find(50).value().pid, 50);
+}
+
+TEST_F(ProcessAsSeenByTest, ACallerThatCannotBeSeenHasNoProcesses) {
+  caller_.process.reset();
+  EXPECT_EQ(Find(3).error().code, ErrorCode::kNotFound);
+  caller_.transport = Caller::Transport::kTcp;
+  EXPECT_EQ(Find(3).value().pid, 3) << "an administrator's number over TCP is the machine's";
 }
 
 TEST_F(PeerReaderTest, RootOfAUserNamespaceIsTheUserOutside) {

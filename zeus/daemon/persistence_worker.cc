@@ -9,6 +9,9 @@ namespace zeus::daemon {
 namespace {
 
 constexpr Watts kOn{1};  // The one setting of this knob.
+constexpr const char* kLeftover = "left by a process that is gone";
+
+const char* Word(Persistence mode) { return mode == Persistence::kOn ? "on" : "off"; }
 
 }  // namespace
 
@@ -27,6 +30,7 @@ Status PersistenceWorker::AdoptLeftover() {
                        .mark = entry->epoch_mark,
                        .reloads = actuator_->ReloadsSeen(),
                        .on = mode == Persistence::kOn});
+  Audit({.event = "knob taken over", .effective = Word(mode), .reason = kLeftover}, Ok());
   return Ok();
 }
 
@@ -36,10 +40,25 @@ Status PersistenceWorker::RepairLeftover() {
     return Ok();
   }
   // A driver that hangs does so here, and not while the journal is locked.
-  ZEUS_TRY([[maybe_unused]] const Persistence mode, ReadMode());
-  const auto repair = places_.journal.PutBackLeftover(*actuator_);
+  ZEUS_TRY(const Persistence mode, ReadMode());
+  const auto tell = [&](const KnobEntry&) {
+    if (std::exchange(found_told_, true)) return;
+    Audit({.event = "knob found in the journal", .effective = Word(mode), .reason = kLeftover},
+          Ok());
+    WaitForAudit();
+  };
+  const auto repair =
+      places_.journal.PutBackLeftover(*actuator_, KnobJournal::Holders::kRespect, tell);
   if (!repair.ok()) return repair.error();
   repaired_ = true;
+  found_told_ = false;
+  if (repair.value() != KnobJournal::Repair::kRestored) return Ok();
+  const auto now = ReadMode();
+  Audit({.event = "knob put back",
+         .from = Word(mode),
+         .effective = now.ok() ? Word(now.value()) : "",
+         .reason = kLeftover},
+        Ok());
   return Ok();
 }
 
@@ -53,9 +72,12 @@ KnobReport PersistenceWorker::Serve(const Claims& claims, bool needed, const Kno
   if (done.ok()) done = RepairLeftover();
   if (done.ok()) done = hold ? Hold(claims, rules, report) : PutBack();
   if (!done.ok() && (claimed || !hold)) report.trouble = done.error();
-  restore_pending_ = !hold && !done.ok();
+  // See KnobWorker::Serve().
+  const bool others = !hold && !done.ok() && !taken_ &&
+                      places_.journal.IsHeldByOther(actuator_->kind(), actuator_->device());
+  restore_pending_ = !hold && !done.ok() && !others;
   report.suspended = lost_ || rules.maintenance;
-  report.released = claims.claims.empty() && done.ok();
+  report.released = claims.claims.empty() && (done.ok() || others);
   return report;
 }
 
@@ -141,9 +163,9 @@ Status PersistenceWorker::PutBack() {
     return done;
   }
   mode_ = before.persistence;
-  done = Forget();
-  Audit({.event = "knob put back", .from = "on", .to = "off", .effective = "off"}, done);
-  return done;
+  Audit({.event = "knob put back", .from = "on", .to = "off", .effective = "off"}, Ok());
+  WaitForAudit();
+  return Forget();
 }
 
 // An entry that could not be removed is removed before anything else is done with the knob: it is
@@ -167,6 +189,11 @@ bool PersistenceWorker::Reloaded() {
   const auto mark = actuator_->EpochMark();
   return actuator_->ReloadsSeen() > taken_->reloads ||
          (mark && taken_->mark && *mark < *taken_->mark);
+}
+
+// See KnobWorker::WaitForAudit().
+void PersistenceWorker::WaitForAudit() const {
+  if (places_.audit != nullptr) places_.audit->WaitUntilWritten(KnobWorker::kLongestAuditWait);
 }
 
 void PersistenceWorker::Audit(AuditEntry entry, const Status& outcome) const {

@@ -49,6 +49,7 @@ class PersistenceWorker {
   Status RemoveEntry();
   Result<Persistence> ReadMode();
   bool Reloaded();
+  void WaitForAudit() const;
   void Audit(AuditEntry entry, const Status& outcome) const;
 
   const wire::KnobKey key_;
@@ -62,6 +63,7 @@ class PersistenceWorker {
   int reasserts_ = 0;
   std::optional<TimePoint> last_reassert_{};
   bool repaired_ = false;
+  bool found_told_ = false;
   bool entry_left_ = false;  // Forget() could not remove the entry of the journal.
   bool lost_ = false;
   bool restore_pending_ = false;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -95,6 +97,29 @@ Result<std::string> ReadTrusted(const FileDescriptor& file, const fs::path& path
 }
 
 }  // namespace
+
+Result<std::string> ReadStateFile(const fs::path& path, std::size_t limit) {
+  const FileDescriptor file(
+      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file.valid() && errno == ELOOP) return NotTrusted(path, "is a symbolic link: remove it");
+  if (!file.valid()) return FileError(path, errno);
+  ZEUS_TRY(const struct stat state, TrustedState(file, path));
+  ZEUS_RETURN_IF_ERROR(CheckTrustedFile(state, Secrecy::kPublic, path));
+  return ReadTrusted(file, path, limit);
+}
+
+Status WriteStateFile(const fs::path& path, std::string_view text, Durability durability) {
+  std::string temporary = path.string() + ".XXXXXX";
+  const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));  // Readable by its owner.
+  if (!file.valid()) return FileError(path, errno);
+  Status written = WriteAll(file.get(), text, path);
+  const bool syncs = durability == Durability::kSurvivesPowerLoss;
+  if (written.ok() && syncs && ::fsync(file.get()) != 0) written = FileError(path, errno);
+  if (written.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    written = FileError(path, errno);
+  if (!written.ok()) ::unlink(temporary.c_str());
+  return written;
+}
 
 Result<std::string> ReadTrustedFile(const fs::path& path, Secrecy secrecy, std::size_t limit) {
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
+#include "zeus/base/file.h"
 #include "zeus/base/result.h"
 
 namespace zeus::daemon {
@@ -24,5 +26,15 @@ inline constexpr std::size_t kTrustedFileLimit = 1024 * 1024;
 Result<std::string> ReadTrustedFile(const std::filesystem::path& path,
                                     Secrecy secrecy = Secrecy::kPublic,
                                     std::size_t limit = kTrustedFileLimit);
+
+// Reads a file that the daemon keeps for itself, as WriteStateFile() has written it. The folders
+// above it may be anything: users who can write there can take the file away, and one of theirs in
+// its place is refused, as is a link. Errors as above.
+Result<std::string> ReadStateFile(const std::filesystem::path& path, std::size_t limit);
+
+// Creates or replaces the file, readable by its owner only. A symbolic link in its place is
+// replaced and not followed, so that nobody makes the daemon write elsewhere.
+Status WriteStateFile(const std::filesystem::path& path, std::string_view text,
+                      Durability durability);
 
 }  // namespace zeus::daemon

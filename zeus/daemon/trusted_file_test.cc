@@ -99,5 +99,59 @@ TEST_F(TrustedFileTest, AFileThatIsTooLargeIsRefused) {
   EXPECT_EQ(ReadTrustedFile(path, Secrecy::kPublic, 6).error().code, ErrorCode::kInvalidArgument);
 }
 
+class StateFileTest : public TrustedFileTest {
+ protected:
+  static constexpr std::size_t kLimit = 1000;
+  static Status Write(const std::filesystem::path& path, std::string_view text) {
+    return WriteStateFile(path, text, Durability::kSurvivesProcess);
+  }
+};
+
+TEST_F(StateFileTest, AFileIsReadAsItWasWrittenWhoeverMayWriteInItsFolder) {
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 0777), 0);
+  const auto path = directory_.path() / "state";
+  EXPECT_EQ(ReadStateFile(path, kLimit).error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(Write(path, "one").ok());
+  ASSERT_TRUE(Write(path, "two").ok());
+  EXPECT_EQ(ReadStateFile(path, kLimit).value(), "two");
+  struct stat state {};
+  ASSERT_EQ(::stat(path.c_str(), &state), 0);
+  EXPECT_EQ(state.st_mode & 0777, 0600U);
+  EXPECT_EQ(ReadStateFile(path, 2).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(StateFileTest, ALinkIsNeitherReadNorFollowed) {
+  const auto target = Add("target", 0600);
+  const auto path = directory_.path() / "state";
+  std::filesystem::create_symlink(target, path);
+  EXPECT_EQ(ReadStateFile(path, kLimit).error().code, ErrorCode::kPermissionDenied);
+  ASSERT_TRUE(Write(path, "new").ok());
+  EXPECT_FALSE(std::filesystem::is_symlink(path));
+  EXPECT_EQ(ReadStateFile(path, kLimit).value(), "new");
+  EXPECT_EQ(ReadStateFile(target, kLimit).value(), "content");
+}
+
+TEST_F(StateFileTest, AFileThatAnotherUserPutThereIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const auto path = Add("state", 0600);
+  ASSERT_EQ(::chown(path.c_str(), 12002, 12002), 0);
+  const auto text = ReadStateFile(path, kLimit);
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.error().code, ErrorCode::kPermissionDenied);
+  EXPECT_NE(text.error().message.find("12002"), std::string::npos) << text.error().message;
+}
+
+TEST_F(StateFileTest, AFailureLeavesTheOldContentAndNoRest) {
+  const auto path = directory_.path() / "none" / "state";
+  EXPECT_EQ(Write(path, "x").error().code, ErrorCode::kNotFound);
+  std::filesystem::create_directory(directory_.path() / "folder");
+  std::filesystem::create_directory(directory_.path() / "folder" / "inside");
+  EXPECT_FALSE(Write(directory_.path() / "folder", "x").ok());
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_.path()))
+    ++files;
+  EXPECT_EQ(files, 1U);
+}
+
 }  // namespace trusted_file_test
 }  // namespace zeus::daemon

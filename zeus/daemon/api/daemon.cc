@@ -10,6 +10,8 @@
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
+#include "zeus/daemon/coarse_cpu.h"
+#include "zeus/daemon/peer_reader.h"
 
 namespace zeus::daemon {
 namespace {
@@ -104,9 +106,12 @@ Result<std::unique_ptr<Daemon>> Daemon::Open(Clock& clock, Node node, Configurat
 }
 
 Status Daemon::Build(Node node) {
+  cpu_energy_period_ = configuration_->cpu_energy_period;
   events_ = std::make_unique<EventStreams>(clock_, fmt::format("{:x}", SystemEntropy()));
   streams_ = std::make_unique<PolledStreams>(clock_);
   waiting_ = std::make_unique<WaitingAnswers>(clock_);
+  for (auto& cpu : node.cpus)
+    cpu = MakeCoarse(std::move(cpu), clock_, [this] { return cpu_energy_period_.load(); });
   ZEUS_TRY(boards_,
            NodeBoards::Create(node, {.generation = SystemEntropy(),
                                      .cpu_energy_period = configuration_->cpu_energy_period}));
@@ -124,6 +129,7 @@ Status Daemon::Build(Node node) {
                                                boards_->Record(device, time, reading);
                                              }}));
   devices_ = std::make_unique<NodeDevices>(*recorder_);
+  history_ = std::make_unique<live::NodeHistory>(*recorder_);
   ZEUS_TRY(audit_, AuditLog::Open(options_.audit_file, clock_));
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
   desk_ = std::make_unique<DeviceDesk>(
@@ -147,6 +153,7 @@ Status Daemon::Build(Node node) {
               [this](const Caller& caller, std::string_view job) {
                 return std::ranges::count(jobs_->JobsOf(caller), job) > 0;
               },
+          .job_runs = [this](std::string_view job) { return jobs_->Runs(job); },
           .changed = [this](const std::string& lease) { LeaseChanged(lease); },
           .restored = [this](Seconds duration) { timings_.CountRestore(duration); }});
   ZEUS_TRY(watch_,
@@ -165,6 +172,10 @@ Status Daemon::Start() {
     // It has ended since the book looked, or cannot be watched: then nobody would notice its end.
     book_->ProcessEnded(one.lease);
   }
+  // The configuration may have become stricter while there was no daemon.
+  book_->Revoke([this](const Caller& owner, const wire::LeaseView& lease) {
+    return Allows(*configuration_, owner, lease);
+  });
   for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
   if (options_.process_use)
@@ -179,6 +190,7 @@ TimePoint Daemon::Step() {
   const TimePoint leases = book_->Step();
   const TimePoint jobs = jobs_->Step();
   BookEnergy();
+  history_->Update();
   return std::min({leases, jobs, clock_.Now() + kLongestPause});
 }
 
@@ -312,9 +324,13 @@ bool Daemon::Allows(const Configuration& rules, const Caller& owner,
   Grant grant = GrantFor(rules, owner);
   if (grant.admin()) return true;
   if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(owner));
+  const bool site = lease.lease_class == wire::LeaseClass::kSite;
+  if (site && !grant.scopes.Has(Scope::kBudget)) return false;
+  if (lease.lease_class == wire::LeaseClass::kJob && !grant.scopes.Has(Scope::kJob)) return false;
   return std::ranges::all_of(lease.knobs, [&](const wire::KnobView& knob) {
     const wire::KnobKey& key = knob.request.key;
-    if (!grant.scopes.Has(ControlOf(key.knob))) return false;
+    const bool of_budget = site && std::holds_alternative<wire::AtMost>(knob.request.demand);
+    if (!of_budget && !grant.scopes.Has(ControlOf(key.knob))) return false;
     if (!grant.all_devices && !grant.devices.contains(key.device)) return false;
     const auto bounds = grant.bounds.find(key.knob);
     return bounds == grant.bounds.end() || IsWithin(bounds->second, knob.request.demand);
@@ -328,6 +344,7 @@ std::size_t Daemon::Reload(Configuration configuration) {
     configuration_ = fresh;
   }
   ++configuration_number_;
+  cpu_energy_period_ = fresh->cpu_energy_period;
   desk_->SetForeignPolicy(fresh->foreign);
   desk_->SetBounds(fresh->bounds);
   const std::size_t revoked = book_->Revoke([&](const Caller& owner, const wire::LeaseView& lease) {
@@ -349,6 +366,9 @@ OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& gra
       return wire::LeaseRefusal{.kind = wire::LeaseRefusal::Kind::kUnavailable,
                                 .message = watched.error().message};
     }
+  // A job that ended meanwhile could not end a lease that was not there yet.
+  if (lease->holder == wire::HolderKind::kJob && !jobs_->Runs(lease->job))
+    book_->JobEnded(lease->job);
   if (lease->expires_in) DeadlinesChanged();
   return created;
 }
@@ -356,8 +376,7 @@ OrRefusal<wire::LeaseView> Daemon::Create(const Caller& caller, const Grant& gra
 OrRefusal<wire::LeaseView> Daemon::HandOver(const Caller& caller, const Grant& grant,
                                             std::string_view lease, std::int64_t pid) {
   using Kind = wire::LeaseRefusal::Kind;
-  // The namespace and the start time are those that the daemon sees: its own.
-  auto process = ProcessWithPid(pid);
+  auto process = ProcessAsSeenBy(caller, pid);
   if (!process.ok())
     return wire::LeaseRefusal{.kind = Kind::kMalformed, .message = process.error().message};
   auto pidfd = OpenPidfd(process.value());

@@ -194,7 +194,9 @@ Result<wire::LeaseSpec> ParseBudget(const http::Request& request) {
     return FieldError("valid_seconds", fmt::format("must be 1 to {}", kLongestBudget));
   if (fallback && !(*fallback > 0 && std::isfinite(*fallback)))
     return FieldError("fallback_watts", "must be more than 0");
-  ZEUS_TRY(spec.requests, wire::ParseKnobRequests(list));
+  // Name and requests obey the rules of every lease.
+  ZEUS_TRY(wire::LeaseSpec lease, wire::ParseLeaseSpec({{"name", spec.name}, {"requests", list}}));
+  spec.requests = std::move(lease.requests);
   spec.ttl = Seconds(valid);
   for (const wire::KnobRequest& asked : spec.requests) {
     if (!std::holds_alternative<wire::AtMost>(asked.demand))

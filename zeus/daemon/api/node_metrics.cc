@@ -52,6 +52,11 @@ void AddKnobs(const DeviceDesk& desk, MetricSet& set) {
   }
 }
 
+// Energy of CPUs tells what runs on them: those who may not read it get none of it from here.
+bool MayRead(const Grant& reader, bool is_gpu) {
+  return is_gpu || reader.scopes.Has(Scope::kCpuRead);
+}
+
 // The energy of a device that belongs to a job, and to a pod where the job is one.
 void AddShare(const JobBook::View& job, const JobBook::DeviceShare& share, MetricSet& set) {
   const std::string user = job.spec.uid ? std::to_string(*job.spec.uid) : "";
@@ -70,19 +75,25 @@ void AddShare(const JobBook::View& job, const JobBook::DeviceShare& share, Metri
           share.energy.value());
 }
 
-void AddJobs(const JobBook& jobs, MetricSet& set) {
+void AddJobs(const Daemon& daemon, const JobBook& jobs, const Grant& reader, MetricSet& set) {
+  const auto may_read = [&](const std::string& id) {
+    const NodeDevice* device = daemon.devices().Find(id);
+    return MayRead(reader, device != nullptr && device->gpu != nullptr);
+  };
   std::size_t series = 0;
   for (const JobBook::View& job : jobs.List()) {
     for (const JobBook::DeviceShare& share : job.devices)
-      if (++series <= kMostJobs) AddShare(job, share, set);
+      if (may_read(share.device) && ++series <= kMostJobs) AddShare(job, share, set);
     if (++series > kMostJobs) continue;
     const Labels labels = {{"job", job.spec.id},
                            {"user", job.spec.uid ? std::to_string(*job.spec.uid) : ""}};
     set.Add(metrics::kJobCpuTime, labels, job.cpu_time.count());
-    if (job.cpu_energy) set.Add(metrics::kJobCpuEnergy, labels, job.cpu_energy->value());
+    if (job.cpu_energy && MayRead(reader, false))
+      set.Add(metrics::kJobCpuEnergy, labels, job.cpu_energy->value());
   }
   for (const auto& [device, total] : jobs.Totals())
-    set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
+    if (may_read(device))
+      set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
 }
 
 }  // namespace
@@ -110,12 +121,16 @@ void NodeMetrics::AddRequests(MetricSet& set) const {
     set.Add(metrics::kDaemonRequestDuration, {{"route", route}}, histogram);
 }
 
-std::string NodeMetrics::Text(Daemon& daemon) {
+std::string NodeMetrics::Text(Daemon& daemon, const Grant& reader) {
   MetricSet set;
   {
     const std::lock_guard lock(mutex_);
     if (!sampler_) sampler_ = std::make_unique<NodeSampler>(daemon.recorder());
-    AddSample(sampler_->Take(), set);
+    Sample sample = sampler_->Take();
+    std::erase_if(sample.devices, [&](const DeviceSample& device) {
+      return !MayRead(reader, device.identity.kind() == "gpu");
+    });
+    AddSample(sample, set);
     AddRequests(set);
   }
   set.Add(metrics::kDaemonStreams, {},
@@ -125,7 +140,7 @@ std::string NodeMetrics::Text(Daemon& daemon) {
   AddLeases(daemon.book().CountLeases(), set);
   AddKnobs(daemon.desk(), set);
   daemon.timings().AddTo(set);
-  AddJobs(daemon.jobs(), set);
+  AddJobs(daemon, daemon.jobs(), reader, set);
   AddProcess(Version(), ProcessCpuTime(), set);
   return set.Text();
 }

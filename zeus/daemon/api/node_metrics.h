@@ -28,8 +28,8 @@ class NodeMetrics {
   http::ConnectionCounts& unix_connections() { return unix_connections_; }
   http::ConnectionCounts& tcp_connections() { return tcp_connections_; }
 
-  // The exposition text of everything.
-  std::string Text(Daemon& daemon);
+  // The exposition text of everything that the reader may see.
+  std::string Text(Daemon& daemon, const Grant& reader);
 
  private:
   void AddRequests(MetricSet& metrics) const;

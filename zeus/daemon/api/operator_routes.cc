@@ -29,8 +29,11 @@ http::Answer PostJob(Daemon& daemon, const Call& call) {
     if (const auto found = FindDevice(daemon, device); !found.ok())
       return ToAnswer(InvalidArgument("devices: " + found.error().message));
   daemon.BookEnergy();
-  if (const Status registered = daemon.jobs().Register(spec.value()); !registered.ok())
-    return ToAnswer(registered.error());
+  if (const Status registered = daemon.jobs().Register(spec.value()); !registered.ok()) {
+    http::Answer answer = ToAnswer(registered.error());
+    if (answer.status == 503) answer.status = 429;  // There are as many as there may be.
+    return answer;
+  }
   daemon.RecorderWanted();
   return ViewAnswer(daemon, spec.value().id, 201);
 }
@@ -112,7 +115,7 @@ void AddOperatorRoutes(Daemon& daemon, RouteTable& table) {
   add({.method = "POST",
        .pattern = "/v1/jobs",
        .summary = "Register a job with its devices; their energy is booked to it",
-       .statuses = {201, 400, 409, 503},
+       .statuses = {201, 400, 404, 409},
        .request_schema = "JobSpec",
        .answer_schema = "Job",
        .scope = Scope::kJob},

@@ -67,33 +67,7 @@ http::Answer GpuPower(Daemon& daemon, const Call& call) {
   return answer;
 }
 
-// Energy of CPUs is a side channel: nobody learns it more often than the configuration says.
-class CoarseCpuEnergy {
- public:
-  explicit CoarseCpuEnergy(Daemon& daemon) : daemon_(daemon) {}
-
-  Result<Joules> Of(EnergyMeter& meter) {
-    const TimePoint now = daemon_.clock().Now();
-    const Seconds period = daemon_.configuration()->cpu_energy_period;
-    const std::lock_guard lock(mutex_);
-    const auto found = latest_.find(&meter);
-    if (found != latest_.end() && now - found->second.at < period) return found->second.energy;
-    ZEUS_TRY(const Joules energy, meter.TotalEnergy());
-    latest_[&meter] = {.at = now, .energy = energy};
-    return energy;
-  }
-
- private:
-  struct Latest {
-    TimePoint at{};
-    Joules energy{};
-  };
-  Daemon& daemon_;
-  std::mutex mutex_;
-  std::map<EnergyMeter*, Latest> latest_{};  // Guarded by mutex_.
-};
-
-http::Answer CpuEnergy(Daemon& daemon, CoarseCpuEnergy& energies, const Call& call) {
+http::Answer CpuEnergy(Daemon& daemon, const Call& call) {
   const auto devices = NumberedDevices(call, "cpu_ids", daemon.devices().cpus());
   if (!devices.ok()) return ToAnswer(devices.error());
   const auto cpu = BoolParameter(call, "cpu");
@@ -109,7 +83,7 @@ http::Answer CpuEnergy(Daemon& daemon, CoarseCpuEnergy& energies, const Call& ca
     value = {{"cpu_energy_uj", nullptr}, {"dram_energy_uj", nullptr}};
     const auto read = [&](EnergyMeter* meter, const char* name) {
       if (meter == nullptr) return;
-      const auto energy = energies.Of(*meter);
+      const auto energy = meter->TotalEnergy();
       if (energy.ok())
         value[name] = Rounded(energy.value().ToMicro());
       else
@@ -250,9 +224,7 @@ void AddReferenceReads(Daemon& daemon, RouteTable& table) {
       "/gpu/stream_power", "Power of GPUs as server-sent events",
       [&daemon](const Call& call) { return StreamGpuPower(daemon, call); }, http::Work::kImmediate);
   add("/cpu/get_cumulative_energy", "Energy of CPU packages and their memory",
-      [&daemon, energies = std::make_shared<CoarseCpuEnergy>(daemon)](const Call& call) {
-        return CpuEnergy(daemon, *energies, call);
-      });
+      [&daemon](const Call& call) { return CpuEnergy(daemon, call); });
   add("/cpu/get_power", "Power of CPU packages and their memory",
       [&daemon](const Call& call) { return CpuPower(daemon, call); });
   add(

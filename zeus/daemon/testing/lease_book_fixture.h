@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -80,6 +83,7 @@ class LeaseBookFixture : public ::testing::Test {
     options.owner_of = [this](const ProcessIdentity& p) -> std::optional<uid_t> {
       return p.pid == 200 ? std::optional<uid_t>(1001) : std::nullopt;
     };
+    options.job_runs = [this](std::string_view job) { return !jobs_ || jobs_->contains(job); };
     options.entropy = [this] { return ++ids_; };
     options.changed = [this](const std::string& lease) { changed_.push_back(lease); };
     return options;
@@ -113,6 +117,7 @@ class LeaseBookFixture : public ::testing::Test {
   std::string boot_ = "boot-1";
   FakeKnobDesk desk_;
   std::set<std::string> devices_of_jobs_{};
+  std::optional<std::set<std::string, std::less<>>> jobs_{};  // Those that run; nullopt: all.
   std::set<std::int64_t> running_{};
   std::vector<std::string> changed_{};
   std::uint64_t ids_ = 0;

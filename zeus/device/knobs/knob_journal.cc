@@ -362,9 +362,22 @@ Status KnobJournal::Release(const KnobActuator& actuator) {
 
 // --- of others ---
 
-Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator, Holders holders) {
+Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator, Holders holders,
+                                                         const Found& found) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  return PutBackIfLeft(actuator, holders);
+  return PutBackIfLeft(actuator, holders, found);
+}
+
+bool KnobJournal::IsHeldByOther(KnobKind kind, const KnobDevice& device) const {
+  const std::string name = KnobFileName(kind, device);
+  {
+    const std::lock_guard guard(mutex_);
+    if (held_.contains(name)) return false;
+  }
+  const auto entry = Read(folder_ / name);
+  if (entry && FindStanding(*entry) == Standing::kHeld) return true;
+  const auto held = FileLock::IsHeld(LockFile(kind, device));
+  return held.ok() && held.value();
 }
 
 Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator,
@@ -374,7 +387,8 @@ Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator
   return held ? Status(Held(actuator, entry)) : Ok();
 }
 
-Result<KnobJournal::Repair> KnobJournal::PutBackIfLeft(KnobActuator& actuator, Holders holders) {
+Result<KnobJournal::Repair> KnobJournal::PutBackIfLeft(KnobActuator& actuator, Holders holders,
+                                                       const Found& found) {
   const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
   const auto entry = Read(file);
   if (holders == Holders::kRespect) ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, entry));
@@ -386,6 +400,7 @@ Result<KnobJournal::Repair> KnobJournal::PutBackIfLeft(KnobActuator& actuator, H
     ZEUS_RETURN_IF_ERROR(Forget(file, holders));
     return Repair::kDiscarded;
   }
+  if (found) found(*entry);
   const auto put_back = PutBackIfOurs(actuator, entry->before, entry->ours);
   if (!put_back.ok()) {
     return put_back.error().While(

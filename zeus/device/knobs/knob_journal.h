@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -88,8 +89,11 @@ class KnobJournal {
                  // already.
     kNotOurs,    // Another program has set it since: it is left as it is.
   };
-  // Restores what a dead owner left. kUnavailable while a living process holds the knob.
-  Result<Repair> PutBackLeftover(KnobActuator& actuator, Holders holders = Holders::kRespect);
+  // Restores what a dead owner left. kUnavailable while a living process holds the knob. `found` is
+  // called with the entry before the knob is written, with the folder locked.
+  using Found = std::function<void(const KnobEntry& entry)>;
+  Result<Repair> PutBackLeftover(KnobActuator& actuator, Holders holders = Holders::kRespect,
+                                 const Found& found = nullptr);
 
   // Sets the knob to the default of its driver, forgets its entry, damaged or not, and returns the
   // setting as text. kUnavailable while a living process holds the knob.
@@ -113,6 +117,9 @@ class KnobJournal {
   // Whether there is a readable entry, or a living holder, of this knob.
   bool Knows(KnobKind kind, const KnobDevice& device) const;
 
+  // Whether another living process holds this knob.
+  bool IsHeldByOther(KnobKind kind, const KnobDevice& device) const;
+
   // Forgets an entry whose device is not needed to see that it is outdated.
   Status Discard(const KnobEntry& entry);
 
@@ -124,7 +131,8 @@ class KnobJournal {
   };
 
   // These need the lock of the folder.
-  Result<Repair> PutBackIfLeft(KnobActuator& actuator, Holders holders);
+  Result<Repair> PutBackIfLeft(KnobActuator& actuator, Holders holders,
+                               const Found& found = nullptr);
   Status CheckFree(const std::filesystem::path& file, const KnobActuator& actuator,
                    const std::optional<KnobEntry>& entry) const;
   std::optional<KnobEntry> Read(const std::filesystem::path& file) const;
