@@ -42,7 +42,7 @@ constexpr const char* kRules = R"(
 [defaults]
 scopes = ["gpu-read", "gpu-control", "cpu-read", "job"]
 leases = 4096
-sets_per_second = { gpu_power_limit = 1e9, graphics_clock = 1e9, memory_clock = 1e9, persistence = 1e9 }
+sets_per_second = { gpu_power_limit = 10000, graphics_clock = 10000, memory_clock = 10000, persistence = 10000 }
 [bounds]
 gpu_power_limit = { min_watts = 120 }
 )";

@@ -8,12 +8,12 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
-#include "zeus/daemon/event_stream.h"
+#include "zeus/live/event_stream.h"
 
 namespace {
 
 using namespace zeus;
-using namespace zeus::daemon;
+using namespace zeus::live;
 
 constexpr std::size_t kPublished = 40;
 

@@ -31,10 +31,19 @@ try {
     if (!hasPage) return assert.equal((await fetch(`${node}/openapi.json`)).status, 200);
     const other = await newPage(browser, { origin: node });
     await other.goto(`${node}/`);
-    await other.locator("main").waitFor();
+    await other.getByText(/gpu:3/).first().waitFor();
     if (shots) await other.screenshot({ path: `${shots}/demo-node.png`, fullPage: true });
     return assert.deepEqual(other.complaints, []);
   });
+  const colosseum = addresses["the Colosseum"];
+  if (colosseum)
+    await check("the Colosseum waits for a question", async () => {
+      const arena = await newPage(browser, { origin: colosseum });
+      await arena.goto(`${colosseum}/`);
+      await arena.locator("textarea").waitFor();
+      if (shots) await arena.screenshot({ path: `${shots}/demo-colosseum.png`, fullPage: true });
+      assert.deepEqual(arena.complaints, []);
+    });
   checks.report();
 } finally {
   await browser.close();

@@ -10,6 +10,7 @@
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/fleet/fleet_command.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/detached_call.h"
 #include "zeus/base/version.h"
@@ -44,6 +45,7 @@ int Main(int argc, char** argv) {
   AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
+  AddFleetCommand(app, action);
   AddJobCommand(app, action);
   AddKnobsCommand(app, action);
   AddLeaseCommand(app, action);

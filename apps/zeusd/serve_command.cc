@@ -37,6 +37,11 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
   zeus::cli::AddTlsOptions(verb, options.files);
   verb.AddFlag("--insecure", options.insecure,
                "Serve other machines without TLS or without tokens");
+  verb.AddOption("--allow-host", options.hosts,
+                 "A name of this daemon besides localhost, like that of a proxy in front of it; "
+                 "may be repeated")
+      .Check(NotEmpty())
+      .TypeName("NAME");
   verb.AddOption("--signing-key-path", options.signing_key,
                  "Accept tokens that were signed with the key in this file")
       .Check(NotEmpty())

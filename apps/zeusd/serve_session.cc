@@ -20,6 +20,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
+#include "zeus/base/version.h"
 #include "zeus/daemon/api/daemon.h"
 #include "zeus/daemon/api/daemon_handler.h"
 #include "zeus/daemon/board.h"
@@ -30,6 +31,7 @@
 #include "zeus/http/server.h"
 #include "zeus/process/service_manager.h"
 #include "zeus/process/signal_watch.h"
+#include "zeus/web/application.h"
 
 namespace zeus::daemon::cli {
 namespace {
@@ -196,6 +198,14 @@ http::ServerOptions TcpOptions(const ServeOptions& options, const std::string& a
     tcp.tls =
         http::TlsFiles{.certificate = options.files.tls_certificate, .key = options.files.tls_key};
   return tcp;
+}
+
+// The names by which a daemon that only this machine reaches over TCP may be called.
+http::OriginGuard::Options Origins(const std::string& tcp_address,
+                                   const std::vector<std::string>& hosts) {
+  return {.local = !tcp_address.empty() && http::IsLocal(tcp_address),
+          .listen_host = tcp_address,
+          .hosts = hosts};
 }
 
 // Hands the boards of readings out beside the socket of requests, to those who may read them.
@@ -371,8 +381,19 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
                                             .process_use = process_use}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;
+  const http::OriginGuard::Options origins = Origins(tcp_address, options.hosts);
+  const web::Application application(
+      {.program = "zeusd",
+       .version = Version(),
+       .features = {"node", "leases"},
+       .token = tokens ? web::TokenUse::kRequired : web::TokenUse::kNone,
+       .origins = origins});
   DaemonHandler handler(*daemon, metrics,
-                        {.groups = groups, .tokens = tokens.get(), .log = frame.log.get()});
+                        {.groups = groups,
+                         .tokens = tokens.get(),
+                         .log = frame.log.get(),
+                         .application = &application,
+                         .origins = origins});
   ZEUS_TRY(Servers servers, StartServers(options, tcp_address, frame.sockets, handler, metrics));
   std::unique_ptr<BoardServer> board_server;
   if (options.mode == "uds") {

@@ -20,6 +20,7 @@ struct ServeOptions {
   std::string tcp_bind_address{};  // Empty: 127.0.0.1:4938 in mode tcp, else no TCP.
   zeus::cli::ServerFiles files{};  // No access log unless asked for.
   bool insecure = false;
+  std::vector<std::string> hosts{};  // Further names of the address on this machine.
   std::string signing_key{};
   std::string revoked_tokens{};
   std::string configuration{};

@@ -373,6 +373,7 @@ EnergyMonitor::Present DeviceRecord::Now(TimePoint now) {
                                  .instant_power = Missing<Watts>("read instant power"),
                                  .average_power = Missing<Watts>("read average power"),
                                  .memory_power = Missing<Watts>("read memory power"),
+                                 .throttle = Missing<ThrottleReasons>("read throttle reasons"),
                                  .source = source(),
                                  .update_period = track_.update_period(),
                                  .flags = incidents_.All()};
@@ -391,6 +392,7 @@ EnergyMonitor::Present DeviceRecord::Now(TimePoint now) {
     present.instant_power = telemetry_->instant_power;
     present.average_power = telemetry_->average_power;
     present.memory_power = telemetry_->memory_power;
+    present.throttle = telemetry_->throttle;
   }
   return present;
 }

@@ -154,6 +154,7 @@ class EnergyMonitor {
     Result<Watts> instant_power;
     Result<Watts> average_power;
     Result<Watts> memory_power;
+    Result<ThrottleReasons> throttle;
     EnergySource source;
     Seconds update_period;
     MeasurementFlags flags;  // Flags of the whole recording.

@@ -26,8 +26,8 @@ void AddOutputOptions(Verb verb, MonitorOptions& options) {
 
 void AddMetricsOptions(Verb verb, MonitorOptions& options) {
   verb.AddOption("--serve", options.serve,
-                 "Answer Prometheus on host:port; a port alone is this machine only, 0 one that "
-                 "is free")
+                 "Serve a live page and metrics for Prometheus on host:port; a port alone is this "
+                 "machine only, 0 one that is free")
       .Check(NotEmpty())
       .TypeName("ADDRESS");
   const Option push = verb.AddOption("--push", options.push, "Push to this Prometheus push gateway")

@@ -7,11 +7,16 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/zeus/monitor/outputs.h"
+#include "apps/zeus/monitor/site.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/process.h"
 #include "zeus/base/ticker.h"
@@ -20,7 +25,6 @@
 #include "zeus/export/prometheus.h"
 #include "zeus/export/sample.h"
 #include "zeus/metrics/metric.h"
-#include "zeus/metrics/metrics_server.h"
 #include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
@@ -46,6 +50,7 @@ Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions
 struct MetricSources {
   const NodeSampler& sampler;
   std::shared_ptr<const WindowMetrics> windows;
+  std::function<std::vector<std::string>()> costs{};  // Null: neither carbon nor prices are wanted.
 };
 
 std::string MetricsText(const MetricSources& sources) {
@@ -105,7 +110,7 @@ class Receivers {
   // Closes everything. Returns an error when samples are missing in a file.
   Status Close() {
     shown_.reset();
-    server_.reset();
+    site_.reset();
     pusher_.reset();
     for (const auto& file : files_) ZEUS_RETURN_IF_ERROR(file->Completeness());
     return Ok();
@@ -132,9 +137,12 @@ class Receivers {
   Status OpenMetrics(const MonitorOptions& options, NodeMonitor& node,
                      const MetricSources& sources) {
     if (!options.serve.empty()) {
-      ZEUS_TRY(const http::ListenAddress address, http::ParseListenAddress(options.serve));
-      ZEUS_TRY(server_, MetricsServer::Start(address, [sources] { return MetricsText(sources); }));
-      PrintErrorText(fmt::format("serving {}/metrics\n", server_->url()));
+      ZEUS_TRY(site_, StartMonitorSite(options.serve, node,
+                                       {.metrics = [sources] { return MetricsText(sources); },
+                                        .costs = sources.costs}));
+      PrintErrorText(fmt::format("serving {}/metrics\n", site_->url()));
+      if (site_->has_pages())
+        PrintErrorText(fmt::format("watch it in a browser: {}\n", site_->url()));
     }
     if (!options.push.empty()) {
       ZEUS_TRY(auto gateway,
@@ -151,7 +159,7 @@ class Receivers {
 
   std::vector<std::unique_ptr<TolerantOutput>> files_;
   std::unique_ptr<SampleOutput> shown_;  // On standard output.
-  std::unique_ptr<MetricsServer> server_;
+  std::unique_ptr<MonitorSite> site_;
   std::unique_ptr<Pusher> pusher_;
 };
 
@@ -199,6 +207,7 @@ class IntervalWindows {
 };
 
 // The energy of all devices from sample to sample, for emissions and prices that change over time.
+// Thread-safe.
 class EnergyOverTime {
  public:
   void Add(const Sample& sample) {
@@ -209,13 +218,19 @@ class EnergyOverTime {
       total += device.present.total.value();
       variance += device.present.total_sigma.value() * device.present.total_sigma.value();
     }
+    const std::lock_guard lock(mutex_);
     if (last_) use_.pieces.push_back({last_->first, sample.taken, total - last_->second});
     last_ = {sample.taken, total};
     use_.sigma = Joules(std::sqrt(variance));
   }
-  const EnergyUse& use() const { return use_; }
+  EnergyUse use() const {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
 
  private:
+  mutable std::mutex mutex_;
+  // Guarded by mutex_, to the end of the class.
   std::optional<std::pair<WallTime, Joules>> last_;
   EnergyUse use_;
 };
@@ -269,7 +284,10 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   IntervalWindows windows(node->monitor());
   Rounds rounds{.sampler = sampler, .windows = windows};
   Receivers receivers;
-  ZEUS_RETURN_IF_ERROR(receivers.Open(options, *node, {sampler, windows.metrics()}));
+  MetricSources sources{.sampler = sampler, .windows = windows.metrics()};
+  if (carbon.wanted())
+    sources.costs = [&carbon, &rounds] { return ToLines(carbon.Of(rounds.energy.use())); };
+  ZEUS_RETURN_IF_ERROR(receivers.Open(options, *node, sources));
 
   const Status watched = Watch(Schedule(clock.Now(), options), rounds, clock, *signals, receivers);
   const bool unread = !watched.ok() && !OutputHasReader();

@@ -4,6 +4,7 @@ import { pageColours } from "../charts/palette";
 import { Shell } from "./shell";
 import "../style.css";
 import "./app.css";
+import "../live/live.css";
 
 // A sheet made by the script, since the page's policy forbids style elements.
 const sheet = new CSSStyleSheet();

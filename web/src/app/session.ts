@@ -39,3 +39,10 @@ export interface ServerDescription {
   features: string[];
   token: "required" | "optional" | "none";
 }
+
+// The server that this page came from; undefined until it has answered.
+export const server = new Store<ServerDescription | undefined>(undefined);
+
+export function hasFeature(feature: string): boolean {
+  return server.value?.features.includes(feature) ?? false;
+}

@@ -3,7 +3,7 @@ import { ThemeButton } from "../components/theme";
 import { ApiError, request } from "./api";
 import { Failure, Nothing } from "./parts";
 import { linkTo, match, usePlace } from "./router";
-import { refusal, signOut, token } from "./session";
+import { refusal, server as described, signOut, token } from "./session";
 import type { ServerDescription } from "./session";
 import { SignIn } from "./sign_in";
 import { useStore } from "./store";
@@ -20,13 +20,13 @@ function found(shown: View[], path: string) {
 
 // The server's description, asked for until it comes.
 function useServer() {
-  const [server, setServer] = useState<ServerDescription>();
+  const server = useStore(described);
   const [error, setError] = useState<ApiError>();
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     request<ServerDescription>("app.json").then(
       (answer) => {
-        setServer(answer);
+        described.value = answer;
         setError(undefined);
       },
       (failure: unknown) =>

@@ -7,6 +7,7 @@ import { JobList } from "../jobs/job_list";
 import { JobPage } from "../jobs/job_page";
 import { PlanList } from "../jobs/plan_list";
 import { PlanPage } from "../jobs/plan_page";
+import { FleetPage } from "../live/fleet_page";
 import { NodePage } from "../live/node_page";
 
 export interface ViewProps {
@@ -23,7 +24,9 @@ export interface View {
 }
 
 export const views: View[] = [
+  { path: "/fleet", title: "Fleet", component: FleetPage, feature: "fleet" },
   { path: "/node", title: "Node", component: NodePage, feature: "node" },
+  { path: "/node/:device", title: "Device", component: NodePage, feature: "node" },
   { path: "/jobs", title: "Jobs", component: JobList, feature: "jobs" },
   { path: "/jobs/:name", title: "Job", component: JobPage, feature: "jobs" },
   { path: "/plans", title: "Pipelines", component: PlanList, feature: "plans" },

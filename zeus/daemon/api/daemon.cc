@@ -129,6 +129,7 @@ Status Daemon::Build(Node node) {
                                                boards_->Record(device, time, reading);
                                              }}));
   devices_ = std::make_unique<NodeDevices>(*recorder_);
+  history_ = std::make_unique<live::NodeHistory>(*recorder_);
   ZEUS_TRY(audit_, AuditLog::Open(options_.audit_file, clock_));
   journal_ = std::make_unique<KnobJournal>(clock_, options_.knob_folder);
   desk_ = std::make_unique<DeviceDesk>(
@@ -189,6 +190,7 @@ TimePoint Daemon::Step() {
   const TimePoint leases = book_->Step();
   const TimePoint jobs = jobs_->Step();
   BookEnergy();
+  history_->Update();
   return std::min({leases, jobs, clock_.Now() + kLongestPause});
 }
 

@@ -60,9 +60,10 @@ class DaemonHandler::Peer final : public http::ConnectionPeer {
 };
 
 DaemonHandler::DaemonHandler(Daemon& daemon, NodeMetrics& metrics, Options options)
-    : daemon_(daemon), metrics_(metrics), options_(std::move(options)) {
+    : daemon_(daemon), metrics_(metrics), options_(std::move(options)), guard_(options_.origins) {
   AddNodeRoutes(daemon_, routes_);
   AddLeaseRoutes(daemon_, routes_);
+  AddWatchRoutes(daemon_, routes_);
   AddOperatorRoutes(daemon_, routes_);
   AddReferenceRoutes(daemon_, {.groups = options_.groups, .tokens = options_.tokens != nullptr},
                      routes_);
@@ -131,10 +132,15 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
   }
   admitted.caller = peer->caller();
   const bool tcp = admitted.caller->transport == Caller::Transport::kTcp;
+  // Browsers name a page's origin when it is another one, or when it changes something; the page of
+  // the daemon itself only reads.
   if (tcp && !request.origin.empty()) {
-    // A page in the browser of somebody who can reach this address.
     admitted.refusal =
         http::RefusalAnswer(403, "permission_denied", "web pages get no answers here");
+    return admitted;
+  }
+  if (const auto why = tcp ? guard_.Refuse(request, false) : std::nullopt) {
+    admitted.refusal = http::RefusalAnswer(403, "permission_denied", *why);
     return admitted;
   }
   if (options_.tokens != nullptr && !request.authorization.empty()) {
@@ -204,6 +210,7 @@ void DaemonHandler::AuditRefusal(const http::Request& request, const Caller& cal
 }
 
 http::Work DaemonHandler::Classify(const http::Request& request) const {
+  if (IsForApplication(request)) return http::Work::kImmediate;
   const auto target = http::ParseTarget(request.target);
   if (!target.ok()) return http::Work::kImmediate;
   const RouteTable::Match match = routes_.Find(request.method, target.value().segments);
@@ -211,6 +218,7 @@ http::Work DaemonHandler::Classify(const http::Request& request) const {
 }
 
 http::Admission DaemonHandler::Admit(const http::Request& header) {
+  if (IsForApplication(header)) return {};
   const auto target = http::ParseTarget(header.target);
   if (!target.ok())
     return {.refusal = http::RefusalAnswer(400, "bad_request", target.error().message)};
@@ -223,6 +231,7 @@ http::Admission DaemonHandler::Admit(const http::Request& header) {
 }
 
 http::Answer DaemonHandler::Answer(http::Request& request) {
+  if (IsForApplication(request)) return options_.application->Answer(request);
   auto target = http::ParseTarget(request.target);
   if (!target.ok()) return http::RefusalAnswer(400, "bad_request", target.error().message);
   RouteTable::Match match = routes_.Find(request.method, target.value().segments);

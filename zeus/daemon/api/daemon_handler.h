@@ -13,8 +13,10 @@
 #include "zeus/daemon/api/node_metrics.h"
 #include "zeus/daemon/api/reference_routes.h"
 #include "zeus/daemon/peer_reader.h"
+#include "zeus/http/access_control.h"
 #include "zeus/http/access_log.h"
 #include "zeus/http/message.h"
+#include "zeus/web/application.h"
 
 namespace zeus::daemon {
 
@@ -25,8 +27,10 @@ class DaemonHandler final : public http::RequestHandler {
  public:
   struct Options {
     std::set<ApiGroup> groups{ApiGroup::kGpuControl, ApiGroup::kGpuRead, ApiGroup::kCpuRead};
-    AccessTokens* tokens = nullptr;  // Null: no token is accepted.
-    http::AccessLog* log = nullptr;  // Null: requests are not logged.
+    AccessTokens* tokens = nullptr;                 // Null: no token is accepted.
+    http::AccessLog* log = nullptr;                 // Null: requests are not logged.
+    const web::Application* application = nullptr;  // Null: there are no pages.
+    http::OriginGuard::Options origins{};           // The names of the address over TCP.
   };
 
   DaemonHandler(Daemon& daemon, NodeMetrics& metrics, Options options);
@@ -53,6 +57,9 @@ class DaemonHandler final : public http::RequestHandler {
   };
 
   http::Answer Answer(http::Request& request);
+  bool IsForApplication(const http::Request& request) const {
+    return options_.application != nullptr && web::Application::Has(request);
+  }
   Admitted AdmitTo(const NodeRoute& route, const http::Request& request);
   Admitted Identify(const NodeRoute& route, const http::Request& request);
   std::optional<http::Answer> Refuse(const NodeRoute& route, const http::Request& request,
@@ -63,6 +70,7 @@ class DaemonHandler final : public http::RequestHandler {
   Daemon& daemon_;
   NodeMetrics& metrics_;
   const Options options_;
+  const http::OriginGuard guard_;
   const PeerReader peers_{};
   std::atomic<std::uint64_t> connections_ = 0;
   RouteTable routes_{};

@@ -9,7 +9,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/base/version.h"
+#include "zeus/live/node_documents.h"
 
 namespace zeus::daemon {
 namespace {
@@ -96,51 +96,24 @@ void AddKnobs(Daemon& daemon, const Call& call, const NodeDevice& device, Json& 
   }
 }
 
-Json LimitJson(Daemon& daemon, const NodeDevice& device) {
-  if (!device.recorded) return Json::object();
-  const auto present = daemon.recorder().monitor().Now(*device.recorded);
-  const auto watts = [](const Result<Watts>& value) {
-    return value.ok() ? FiniteOrNull(value.value().value()) : Json();
-  };
-  return {{"requested_watts", watts(present.requested_limit)},
-          {"enforced_watts", watts(present.enforced_limit)}};
-}
-
 http::Answer GetNode(Daemon& daemon, const Call& call) {
   Json gpus = Json::array();
   for (const NodeDevice& device : daemon.devices().gpus()) {
-    const GpuIdentity& identity = device.gpu->identity();
-    Json gpu = {{"device", device.id},
-                {"uuid", identity.uuid},
-                {"pci_address", identity.pci_address},
-                {"index", device.index},
-                {"name", device.name},
-                {"model", identity.model},
-                {"vendor", VendorName(identity.vendor)},
-                {"driver", identity.driver}};
-    gpu["power_limit"] = LimitJson(daemon, device);
+    Json gpu = live::DescribeGpu(device, daemon.recorder().monitor());
     AddKnobs(daemon, call, device, gpu);
     gpus.push_back(std::move(gpu));
   }
   Json cpus = Json::array();
   for (const NodeDevice& device : daemon.devices().cpus()) {
-    Json cpu = {{"device", device.id},
-                {"index", device.index},
-                {"model", device.cpu->identity().model},
-                {"source", device.cpu->identity().source},
-                {"dram", device.dram_recorded.has_value()}};
+    Json cpu = live::DescribeCpu(device);
     AddKnobs(daemon, call, device, cpu);
     cpus.push_back(std::move(cpu));
   }
-  Json absent = Json::array();
-  for (const Absence& absence : daemon.recorder().node().absent)
-    absent.push_back({{"what", absence.what}, {"reason", absence.reason}, {"fix", absence.fix}});
-  return http::JsonAnswer(200, {{"version", Version()},
-                                {"host", HostName()},
-                                {"boot_id", daemon.options().boot_clock().boot},
-                                {"gpus", std::move(gpus)},
-                                {"cpus", std::move(cpus)},
-                                {"absent", std::move(absent)}});
+  Json node = live::DescribeNode(daemon.recorder().node());
+  node["boot_id"] = daemon.options().boot_clock().boot;
+  node["gpus"] = std::move(gpus);
+  node["cpus"] = std::move(cpus);
+  return http::JsonAnswer(200, node);
 }
 
 Json BoundsJson(const std::map<wire::LeaseKnob, KnobBounds>& bounds) {
@@ -176,7 +149,8 @@ http::Answer GetWhoami(Daemon& daemon, const Call& call) {
             {"leases", {{"used", daemon.book().CountOf(caller.subject)}, {"most", grant.leases}}}});
 }
 
-// The devices that a request names, or all that its caller may read.
+}  // namespace
+
 Result<std::vector<const NodeDevice*>> ReadableDevices(const Daemon& daemon, const Call& call) {
   const auto may_read = [&call](const NodeDevice& device) {
     return call.grant.scopes.Has(device.gpu != nullptr ? Scope::kGpuRead : Scope::kCpuRead);
@@ -199,29 +173,13 @@ Result<std::vector<const NodeDevice*>> ReadableDevices(const Daemon& daemon, con
   return devices;
 }
 
+namespace {
+
 http::Answer GetReadings(Daemon& daemon, const Call& call) {
   const auto devices = ReadableDevices(daemon, call);
   if (!devices.ok()) return ToAnswer(devices.error());
   daemon.ReadingsWanted();
   return {.body = ReadingText(daemon.recorder()).Document(devices.value())};
-}
-
-Json EnergyJson(EnergyMonitor& monitor, const NodeDevice& device, TimePoint since,
-                TimePoint until) {
-  Json json = {{"device", device.id}};
-  if (!device.recorded) return json;
-  const auto energy = monitor.EnergyBetween(*device.recorded, since, until);
-  if (!energy.ok()) {
-    json["energy_joules"] = nullptr;
-    json["reason"] = energy.error().message;
-    return json;
-  }
-  json["energy_joules"] = FiniteOrNull(energy.value().energy.value());
-  json["sigma_joules"] = FiniteOrNull(energy.value().sigma.value());
-  json["source"] = EnergySourceName(energy.value().source);
-  json["coverage"] = energy.value().coverage;
-  json["flags"] = energy.value().flags.Names();
-  return json;
 }
 
 http::Answer GetEnergy(Daemon& daemon, const Call& call) {
@@ -233,17 +191,13 @@ http::Answer GetEnergy(Daemon& daemon, const Call& call) {
     return ToAnswer(InvalidArgument("since: is missing: at_seconds of an earlier reading"));
   const auto until = NumberParameter(call, "until");
   if (!until.ok()) return ToAnswer(until.error());
-  const double now = daemon.clock().Now().time_since_epoch().count();
-  const double end = std::min(now, until.value().value_or(now));
   daemon.ReadingsWanted();
-  if (*since.value() > end) return ToAnswer(InvalidArgument("since: lies after the end"));
-  Json list = Json::array();
-  for (const NodeDevice* device : devices.value())
-    list.push_back(EnergyJson(daemon.recorder().monitor(), *device,
-                              TimePoint(Seconds(*since.value())), TimePoint(Seconds(end))));
-  return http::JsonAnswer(
-      200,
-      {{"since_seconds", *since.value()}, {"until_seconds", end}, {"devices", std::move(list)}});
+  const double now = daemon.clock().Now().time_since_epoch().count();
+  const auto document = live::EnergyDocument(
+      daemon.recorder().monitor(),
+      {.devices = devices.value(), .since = *since.value(), .until = until.value().value_or(now)});
+  if (!document.ok()) return ToAnswer(document.error());
+  return http::JsonAnswer(200, document.value());
 }
 
 Result<EventFilter> ParseFilter(const Call& call, const std::vector<const NodeDevice*>& devices) {

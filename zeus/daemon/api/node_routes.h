@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "zeus/daemon/api/call.h"
 #include "zeus/daemon/api/daemon.h"
@@ -14,11 +15,15 @@ namespace zeus::daemon {
 void AddNodeRoutes(Daemon& daemon, RouteTable& table);
 // /v1/leases and their parts, /v1/budget.
 void AddLeaseRoutes(Daemon& daemon, RouteTable& table);
+// /v1/history, knobs.
+void AddWatchRoutes(Daemon& daemon, RouteTable& table);
 // /v1/jobs, maintenance, restore.
 void AddOperatorRoutes(Daemon& daemon, RouteTable& table);
 
 // The address of a device in a path or a query: its id, as /v1/node tells it. kNotFound says where
 // to look.
 Result<const NodeDevice*> FindDevice(const Daemon& daemon, const std::string& id);
+// The devices that the parameter `devices` names, or all that the caller may read.
+Result<std::vector<const NodeDevice*>> ReadableDevices(const Daemon& daemon, const Call& call);
 
 }  // namespace zeus::daemon

@@ -51,6 +51,7 @@ inline EnergyMonitor::Present APresent(Joules total) {
           .instant_power = Watts(251),
           .average_power = absent,
           .memory_power = absent,
+          .throttle = absent,
           .source = EnergySource::kCounter,
           .update_period = Seconds(0.1),
           .flags = {}};

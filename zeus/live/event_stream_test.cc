@@ -1,4 +1,4 @@
-#include "zeus/daemon/event_stream.h"
+#include "zeus/live/event_stream.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 #include "zeus/base/clock.h"
 
-namespace zeus::daemon {
+namespace zeus::live {
 namespace event_stream_test {
 
 using namespace std::chrono_literals;
@@ -238,7 +238,7 @@ TEST_F(EventStreamsTest, TheEndOfTheDaemonEndsTheStreams) {
   const auto response = Open();
   streams_.EndAll();
   EXPECT_TRUE(response->Next().ended);
-  EXPECT_EQ(streams_.Open({}).error().message, "the daemon is stopping");
+  EXPECT_EQ(streams_.Open({}).error().message, "the server is stopping");
 }
 
 TEST(EventKindTest, NamesAndKindsAgree) {
@@ -248,4 +248,4 @@ TEST(EventKindTest, NamesAndKindsAgree) {
 }
 
 }  // namespace event_stream_test
-}  // namespace zeus::daemon
+}  // namespace zeus::live

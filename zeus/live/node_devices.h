@@ -9,7 +9,7 @@
 #include "zeus/device/node.h"
 #include "zeus/monitor/node_monitor.h"
 
-namespace zeus::daemon {
+namespace zeus::live {
 
 // A device of the machine, by all the names that it has.
 struct NodeDevice {
@@ -60,4 +60,4 @@ class ReadingText {
   NodeMonitor& recorder_;
 };
 
-}  // namespace zeus::daemon
+}  // namespace zeus::live

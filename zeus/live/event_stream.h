@@ -23,7 +23,7 @@
 // the client has taken everything before, so a client that reads slowly costs a bounded queue, and
 // its readings become fewer instead of older. Readings are one event for all devices; clients that
 // follow the same devices with the same period get the same bytes at the same time.
-namespace zeus::daemon {
+namespace zeus::live {
 
 enum class EventKind { kReading, kLease, kKnob, kNotice };
 std::string_view Name(EventKind kind);  // "reading", "lease", "knob", "notice"
@@ -133,4 +133,4 @@ class EventStreams {
   bool ended_ = false;
 };
 
-}  // namespace zeus::daemon
+}  // namespace zeus::live

@@ -1,15 +1,17 @@
-#include "zeus/daemon/api/node_devices.h"
+#include "zeus/live/node_devices.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "zeus/base/json.h"
 #include "zeus/base/wall_time_text.h"
 
-namespace zeus::daemon {
+namespace zeus::live {
 namespace {
 
 std::string IdOf(const Gpu& gpu) {
@@ -47,6 +49,21 @@ void AppendFlags(std::string& text, MeasurementFlags flags) {
     text.pop_back();
   }
   text += ']';
+}
+
+// Appends `"throttle":["thermal"],`: why the GPU is slower than it was asked to be.
+void AppendThrottle(std::string& text, const ThrottleReasons& reasons) {
+  const std::array<std::pair<bool, std::string_view>, 4> all = {
+      {{reasons.power_cap, "power_cap"},
+       {reasons.thermal, "thermal"},
+       {reasons.locked_clock, "locked_clock"},
+       {reasons.other, "other"}}};
+  text += R"("throttle":[)";
+  const std::size_t begin = text.size();
+  for (const auto& [holds, name] : all)
+    if (holds) fmt::format_to(std::back_inserter(text), R"("{}",)", name);
+  if (text.size() > begin) text.pop_back();
+  text += "],";
 }
 
 }  // namespace
@@ -111,13 +128,17 @@ void ReadingText::Append(const NodeDevice& device, TimePoint now, std::string& t
       Number(text, "compute_utilization", present.utilization.value().compute);
       Number(text, "memory_utilization", present.utilization.value().memory);
     }
+    if (present.throttle.ok()) AppendThrottle(text, present.throttle.value());
   } else if (device.dram_recorded) {
     const EnergyMonitor::Present dram = monitor.Now(*device.dram_recorded);
     Number(text, "dram_energy_joules", dram.total);
     Number(text, "dram_power_watts", dram.power);
   }
-  if (!present.total.ok())
-    text += R"("reason":)" + JsonText(Json(present.total.error().message)) + ",";
+  // A device that is lost keeps the energy that it used before.
+  const Error* why = !present.total.ok()   ? &present.total.error()
+                     : !present.power.ok() ? &present.power.error()
+                                           : nullptr;
+  if (why != nullptr) text += R"("reason":)" + JsonText(Json(why->message)) + ",";
   fmt::format_to(std::back_inserter(text), R"("source":"{}",)", EnergySourceName(present.source));
   AppendFlags(text, present.flags);
   text += '}';
@@ -139,4 +160,4 @@ std::string ReadingText::Document(const std::vector<const NodeDevice*>& devices)
   return text;
 }
 
-}  // namespace zeus::daemon
+}  // namespace zeus::live

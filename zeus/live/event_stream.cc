@@ -1,4 +1,4 @@
-#include "zeus/daemon/event_stream.h"
+#include "zeus/live/event_stream.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "zeus/base/text.h"
 
-namespace zeus::daemon {
+namespace zeus::live {
 namespace {
 
 constexpr std::string_view kPing = ":\n\n";
@@ -205,7 +205,7 @@ Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(const EventFilt
     if (ended_ || queues_.size() >= limits_.streams)
       return Error{ErrorCode::kUnavailable,
                    ended_
-                       ? "the daemon is stopping"
+                       ? "the server is stopping"
                        : fmt::format("there are {} streams already: close some", queues_.size())};
     queues_.push_back(queue);
     next_look_ = std::min(next_look_, clock_.Now() + limits_.ping);
@@ -324,4 +324,4 @@ EventStreams::Counts EventStreams::counts() const {
   return counts;
 }
 
-}  // namespace zeus::daemon
+}  // namespace zeus::live

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/monitor/node_monitor.h"
+
+namespace zeus::cli {
+
+// The address of `zeus monitor --serve` as long as it lives.
+class MonitorSite {
+ public:
+  struct Sources {
+    std::function<std::string()> metrics{};
+    std::function<std::vector<std::string>()> costs{};  // Null: not wanted.
+  };
+
+  virtual ~MonitorSite() = default;
+  virtual std::string url() const = 0;
+  // Whether it has pages, and not metrics alone.
+  virtual bool has_pages() const = 0;
+};
+
+// In site.cc with the page, in no_server.cc metrics alone. `node` must outlive it.
+Result<std::unique_ptr<MonitorSite>> StartMonitorSite(const std::string& address, NodeMonitor& node,
+                                                      MonitorSite::Sources sources);
+
+}  // namespace zeus::cli
