@@ -7,6 +7,7 @@ import concurrent.futures
 import http.server
 import json
 import os
+import pathlib
 import random
 import signal
 import sqlite3
@@ -402,8 +403,7 @@ class TroubleTest(ColosseumTestCase):
             revealed = server.vote(duel, "tie")
             self.assertEqual("prompt" in revealed, consent)
             server.stop()
-            kept = b"".join(open(os.path.join(self.directory.name, name), "rb").read()
-                            for name in os.listdir(self.directory.name) if name.startswith(f"{consent}.db"))
+            kept = b"".join(file.read_bytes() for file in pathlib.Path(self.directory.name).glob(f"{consent}.db*"))
             for text in (b"a-secret-prompt", b"left-words"):
                 self.assertEqual(text in kept, consent)
 

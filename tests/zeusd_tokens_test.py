@@ -184,7 +184,7 @@ class ZeusdTokensTest(TcpTestCase):
                       f"Authorization: {genuine}\r\n", f"X-Authorization: Bearer {genuine}\r\n",
                       f"Cookie: Authorization=Bearer {genuine}\r\n"):
             with socket.create_connection((host, int(port)), timeout=60) as connection:
-                connection.sendall(f"POST {SET} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode())
+                connection.sendall(f"POST {SET} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n".encode())
                 status = int(connection.recv(65536).split(b" ", 2)[1])
             self.assertIn(status, (400, 401), lines)
         # A token in the address would end up in logs.
@@ -241,7 +241,7 @@ class ZeusdTlsTest(TcpTestCase):
         host, port = self.address().split(":")
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             try:
-                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 self.assertNotIn(b"200 OK", connection.recv(65536))
             except ConnectionError:
                 pass
