@@ -155,7 +155,7 @@ class Tally {
     for (std::vector<double>& ratings : draws) {
       std::ranges::sort(ratings);
       const auto at = [&](double share) {
-        return ratings[static_cast<std::size_t>(share * (kResamples - 1) + 0.5)];
+        return ratings[static_cast<std::size_t>(std::lround(share * (kResamples - 1)))];
       };
       intervals.push_back({at((1 - kConfidence) / 2), at((1 + kConfidence) / 2)});
     }

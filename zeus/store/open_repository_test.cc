@@ -58,9 +58,10 @@ TEST_F(OpenRepositoryTest, AFileOfAnEarlierVersionKeepsWhatIsInIt) {
     const auto repository = OpenRepository(Url(File()));
     ASSERT_TRUE(Insert(*repository.value(), "job").ok());
   }
-  // As it was before leases had a clock, readiness a row and trials their disturbances.
+  // As it was before leases had a clock, readiness a row, trials their disturbances, and duels.
   Execute(File(),
-          "DROP TABLE lease_clock; DROP TABLE zeus_probe;"
+          "DROP TABLE lease_clock; DROP TABLE zeus_probe; DROP TABLE duel_irregularities;"
+          "DROP TABLE duel_votes; DROP TABLE duel_answers; DROP TABLE duels;"
           "ALTER TABLE trials DROP COLUMN undisturbed; ALTER TABLE trials DROP COLUMN shared;"
           "ALTER TABLE trials DROP COLUMN unmeasured; ALTER TABLE trials DROP COLUMN why;"
           "DELETE FROM zeus_migrations WHERE version > 2");

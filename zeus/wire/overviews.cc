@@ -90,7 +90,7 @@ Json ToJson(const OtherEta& other) {
 }
 
 Json ToJson(const SpanSavings& span) {
-  constexpr double kJoulesPerKilowattHour = 3.6e6;
+  constexpr double kJoulesPerKwh = 3.6e6;
   return {{"from", ToExactText(span.from)},
           {"until", ToExactText(span.until)},
           {"jobs", span.jobs},
@@ -98,8 +98,8 @@ Json ToJson(const SpanSavings& span) {
           {"charged_joules", span.charged.value()},
           {"energy_joules", span.energy},
           {"energy_sigma_joules", span.energy_sigma},
-          {"energy_kwh", span.energy / kJoulesPerKilowattHour},
-          {"energy_sigma_kwh", span.energy_sigma / kJoulesPerKilowattHour},
+          {"energy_kwh", span.energy / kJoulesPerKwh},
+          {"energy_sigma_kwh", span.energy_sigma / kJoulesPerKwh},
           {"time_seconds", span.time},
           {"time_sigma_seconds", span.time_sigma},
           {"unknown_jobs", span.unknown}};

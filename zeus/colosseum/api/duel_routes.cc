@@ -178,6 +178,34 @@ Answer StreamOf(Arena& arena, const std::string& id, Follower::Position from, St
   return {.pushed = response};
 }
 
+namespace {
+
+void AddBallotRoutes(Arena& arena, http::Router& router) {
+  struct BallotRoute {
+    std::string_view pattern;
+    Ballot ballot;
+    std::string_view summary;
+    std::string_view schema;
+  };
+  for (const BallotRoute& route :
+       {BallotRoute{"/zeus/duels/{id}/vote", Ballot::kResponse, "Vote for an answer", "Vote"},
+        BallotRoute{"/zeus/duels/{id}/worth", Ballot::kWorth,
+                    "Say whether the answer was worth its extra energy", "Worth"},
+        BallotRoute{"/zeus/duels/{id}/change", Ballot::kChange,
+                    "Vote again after the reveal, beside the first vote", "Vote"}})
+    router.Add({.method = "POST",
+                .pattern = route.pattern,
+                .access = Access::kWrite,
+                .handler = [&arena, ballot = route.ballot](
+                               const Request& r) { return CastBallot(arena, ballot, r); },
+                .summary = route.summary,
+                .request_schema = route.schema,
+                .answer_schema = "Duel",
+                .statuses = {200, 404, 409, 410, 422, 503}});
+}
+
+}  // namespace
+
 void AddDuelRoutes(Arena& arena, http::Router& router) {
   router.Add({.method = "GET",
               .pattern = "/zeus/models",
@@ -222,27 +250,7 @@ void AddDuelRoutes(Arena& arena, http::Router& router) {
               },
               .summary = "Both answers as server-sent events; goes on after Last-Event-ID",
               .statuses = {200, 404, 410}});
-  struct BallotRoute {
-    std::string_view pattern;
-    Ballot ballot;
-    std::string_view summary;
-    std::string_view schema;
-  };
-  for (const BallotRoute& route :
-       {BallotRoute{"/zeus/duels/{id}/vote", Ballot::kResponse, "Vote for an answer", "Vote"},
-        BallotRoute{"/zeus/duels/{id}/worth", Ballot::kWorth,
-                    "Say whether the answer was worth its extra energy", "Worth"},
-        BallotRoute{"/zeus/duels/{id}/change", Ballot::kChange,
-                    "Vote again after the reveal, beside the first vote", "Vote"}})
-    router.Add({.method = "POST",
-                .pattern = route.pattern,
-                .access = Access::kWrite,
-                .handler = [&arena, ballot = route.ballot](
-                               const Request& r) { return CastBallot(arena, ballot, r); },
-                .summary = route.summary,
-                .request_schema = route.schema,
-                .answer_schema = "Duel",
-                .statuses = {200, 404, 409, 410, 422, 503}});
+  AddBallotRoutes(arena, router);
   router.Add({.method = "GET",
               .pattern = "/zeus/leaderboard",
               .handler = [&arena](const Request&) -> Result<Answer> {
