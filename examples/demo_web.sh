@@ -162,7 +162,7 @@ for gpu in 2 3; do run "load-$gpu" moving_load "$gpu"; done
 models=(llama-3.1-8b qwen3-14b)
 upstreams=()
 for gpu in 0 1; do
-  start "sim-$gpu" "$zeus" llm sim --model "${models[gpu]}" --gpu "$gpu" --listen 127.0.0.1:0
+  start "sim-$gpu" "$zeus" llm sim --model "${models[gpu]}" --gpu "$gpu" --seed "$((gpu + 1))" --listen 127.0.0.1:0
   upstreams+=(--upstream "http://$address" --gpus "$gpu")
 done
 start gateway "$zeus" llm gateway "${upstreams[@]}" --listen 127.0.0.1:0

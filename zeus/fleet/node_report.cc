@@ -49,6 +49,18 @@ struct GpuFacts {
   std::string name{};
 };
 
+// "A100", "8 × A100", or "2 × A100, 2 × H100" where a node has several.
+std::string ModelsOf(const std::map<std::string, GpuFacts>& gpus) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [device, facts] : gpus) ++counts[facts.model];
+  std::string text;
+  for (const auto& [model, count] : counts) {
+    if (!text.empty()) text += ", ";
+    text += gpus.size() == 1 ? model : fmt::format("{} × {}", count, model);
+  }
+  return text;
+}
+
 std::map<std::string, GpuFacts> Gpus(const Json& node, NodeReport& report) {
   std::map<std::string, GpuFacts> gpus;
   for (const Json& gpu : Field(node, "gpus")) {
@@ -59,10 +71,7 @@ std::map<std::string, GpuFacts> Gpus(const Json& node, NodeReport& report) {
     if (holds("lost")) report.faults.push_back(TextOf(gpu, "name") + " is lost");
     if (holds("stuck")) report.faults.push_back(TextOf(gpu, "name") + " is stuck");
   }
-  if (report.gpus > 0)
-    report.model = report.gpus == 1
-                       ? gpus.begin()->second.model
-                       : fmt::format("{} × {}", report.gpus, gpus.begin()->second.model);
+  report.model = ModelsOf(gpus);
   for (const Json& absence : Field(node, "absent"))
     if (TextOf(absence, "what").starts_with("gpu:"))
       report.faults.push_back(TextOf(absence, "what") + ": " + TextOf(absence, "reason"));

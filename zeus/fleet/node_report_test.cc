@@ -36,6 +36,16 @@ TEST(NodeReportTest, TheLatestWholeStepCounts) {
   EXPECT_EQ(report.value().past.back(), 220_W);
 }
 
+TEST(NodeReportTest, EachModelOfAMixedNodeIsCounted) {
+  const auto report = ReportOf(Parsed(R"({"host": "n1", "gpus": [
+    {"device": "GPU-a", "name": "gpu:0", "model": "H100"},
+    {"device": "GPU-b", "name": "gpu:1", "model": "A100"},
+    {"device": "GPU-c", "name": "gpu:2", "model": "H100"}], "cpus": [], "absent": []})"),
+                               Parsed(R"({"at_seconds": 1, "devices": []})"), {});
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report.value().model, "1 × A100, 2 × H100");
+}
+
 TEST(NodeReportTest, AnIdleGpuIsNotAboveItsLimitAsWell) {
   const Json history = Parsed(R"({"at_seconds": 1, "devices": [
     {"device": "GPU-a", "mean_watts": [60, 60], "idle_watts": [60, 60]}]})");

@@ -273,7 +273,7 @@ std::string ToTable(const RunReport& report) {
   if (rows.empty()) text += "  no energy: no sensor could be read here (zeus doctor says why)\n";
   text += Doubts(mean.measurement);
   for (const std::string& remark : report.remarks) text += fmt::format("  {}\n", remark);
-  if (report.carbon)
+  if (report.carbon && !rows.empty())  // Without energy there would be 0 g, which is false.
     for (const std::string& line : ToLines(*report.carbon)) text += fmt::format("  {}\n", line);
   if (rows.empty()) return text;
   text += "  ± is one standard deviation of the measurement";

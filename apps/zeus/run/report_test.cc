@@ -102,6 +102,15 @@ TEST(RunReportTest, RemarksAreUnderTheTable) {
   EXPECT_THAT(ToTable(report), HasSubstr("\n  note: stale values\n"));
 }
 
+TEST(RunReportTest, WithoutEnergyThereIsNoCarbon) {
+  RunReport report = ReportWith({RunWith(100_J, 2s)});
+  report.runs[0].measurement.devices.clear();
+  report.carbon =
+      CarbonReport{.emissions = std::nullopt, .cost = std::nullopt, .notes = {"stale values"}};
+  EXPECT_THAT(ToTable(report), HasSubstr("no energy: no sensor could be read here"));
+  EXPECT_THAT(ToTable(report), Not(HasSubstr("stale values")));
+}
+
 TEST(RunReportTest, CsvQuotesWhatNeedsIt) {
   RunReport report = ReportWith({RunWith(100_J, 2s)});
   report.command = {"echo", "a,\"b\""};

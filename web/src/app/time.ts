@@ -33,16 +33,15 @@ export function exactText(moment: Moment): string {
   return isValid(date) ? exact.format(date) : "–";
 }
 
-// "now", "40 s ago", "12 min ago", "3 h ago", "5 days ago"; "in 5 min" for moments to come.
+// "now", "40 s ago", "12 min ago", "3 h ago", "5 days ago". A moment that seems to come is one that just was:
+// the server's clock is ahead, or the reader's `now` is some seconds old.
 export function agoText(moment: Moment, now = new Date()): string {
   const seconds = (now.getTime() - toDate(moment).getTime()) / 1000;
   if (Number.isNaN(seconds)) return "–";
-  const size = Math.abs(seconds);
-  if (size < 2) return "now";
-  const [number, unit] =
-    size < 99 ? [size, "s"] : size < 99 * 60 ? [size / 60, "min"] : size < 48 * 3600 ? [size / 3600, "h"] : [size / 86400, "days"];
-  const text = `${Math.round(number as number)} ${unit}`;
-  return seconds < 0 ? `in ${text}` : `${text} ago`;
+  if (seconds < 2) return "now";
+  if (seconds < 99) return `${Math.round(seconds)} s ago`;
+  if (seconds < 99 * 60) return `${Math.round(seconds / 60)} min ago`;
+  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86400)} days ago`;
 }
 
 // The present moment, drawn again every so many seconds.

@@ -48,7 +48,8 @@ function Row({ overview, now }: { overview: JobOverview; now: Date }) {
       </th>
       <td class="unbroken" title={next?.outlook}>
         <StatusLine tone={next?.settled ? "good" : "busy"}>
-          {learningText(next)} <span class="faint">({job.stage})</span>
+          {learningText(next)}
+          {!next?.settled && <span class="faint"> ({job.stage})</span>}
         </StatusLine>
       </td>
       <td class={`number ${known ? "" : "faint"}`} title={overview.savings.unknown_because ?? ""}>

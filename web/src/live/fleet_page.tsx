@@ -128,8 +128,8 @@ function Totals({ nodes }: { nodes: FleetNode[] }) {
   const faulty = nodes.filter(({ faults }) => (faults?.length ?? 0) > 0).length;
   return (
     <Numbers>
-      <FigureNumber label="Nodes" text={String(nodes.length)} note={silent > 0 ? `${silent} do not answer` : undefined} />
-      <FigureNumber label="GPUs" text={String(sum(({ gpus }) => gpus))} note={faulty > 0 ? `faults on ${faulty} nodes` : undefined} />
+      <FigureNumber label="Nodes" text={String(nodes.length)} note={silent > 0 ? `${silent} ${silent === 1 ? "does" : "do"} not answer` : undefined} />
+      <FigureNumber label="GPUs" text={String(sum(({ gpus }) => gpus))} note={faulty > 0 ? `faults on ${faulty} ${faulty === 1 ? "node" : "nodes"}` : undefined} />
       <FigureNumber label="Power" value={power} unit="W" />
       <FigureNumber label="Waste" value={waste} unit="W" note={power > 0 ? `${((100 * waste) / power).toFixed(0)} % of the power` : undefined} />
     </Numbers>
@@ -200,7 +200,7 @@ export function FleetPage() {
                   </button>
                 </th>
               ))}
-              <th scope="col" class="past">10 min</th>
+              <th scope="col" class="past">Last 10 min</th>
             </tr>
           </thead>
           <tbody>

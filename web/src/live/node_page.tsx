@@ -291,7 +291,7 @@ function Faults({ source, devices }: { source: NodeSource; devices: Device[] }) 
       )}
       {others.length > 0 && (
         <details class="absent">
-          <summary>Not measured here: {others.map(({ what }) => what).join(", ")}</summary>
+          <summary>Not known here: {others.map(({ what }) => what).join(", ")}</summary>
           <ul>
             {others.map(({ what, reason, fix }) => (
               <li>
