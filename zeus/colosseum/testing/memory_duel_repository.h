@@ -109,7 +109,7 @@ class MemoryDuelRepository final : public DuelRepository {
   }
 
  private:
-  std::function<void()> while_games_are_read_{};  // Of the test's own thread.
+  std::function<void()> while_games_are_read_{};  // Only the test calls it, on its own thread.
   mutable std::mutex mutex_;
   std::map<std::string, Duel> duels_{};  // Guarded by mutex_, to the end of the class.
   std::optional<Error> broken_{};
