@@ -17,15 +17,9 @@ const patience = { timeout: 60_000 }; // Reached on failure only.
 const checks = new Checks();
 const { check } = checks;
 
-// A page that also notes how much of it jumps. `expected` are statuses that the test provokes.
+// A page of this origin. `expected` are statuses that the test provokes.
 async function openPage(browser, url, { expected = [], ...options } = {}) {
   const page = await newPage(browser, { origin: new URL(url).origin, expected: expected.map((status) => new RegExp(`status of ${status}`)), ...options });
-  await page.addInitScript(() => {
-    window.layoutShift = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.layoutShift += entry.value;
-    }).observe({ type: "layout-shift", buffered: true });
-  });
   await page.goto(url);
   return page;
 }
