@@ -31,6 +31,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},
+    "kubernetes": {"base"},
     "daemon": {"base", "device", "http", "wire/node"},
     "daemon/api": {"base", "daemon", "device", "export", "http", "live", "metrics", "monitor", "web", "wire/node"},
     "web": {"base", "http"},
