@@ -20,6 +20,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "optimizer/clock": {"base"},
     "optimizer/pipeline": {"base"},
     "optimizer/power_limit": {"base", "device", "monitor", "optimizer"},
+    "optimizer/shift": {"base"},
     "training": {"base", "device", "monitor", "optimizer", "optimizer/pipeline",
                  "optimizer/power_limit", "plan"},
     "mpi": {"base", "optimizer"},
@@ -58,7 +59,7 @@ COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
 LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
-             "pipeline": "optimizer/pipeline",
+             "pipeline": "optimizer/pipeline", "shift": "optimizer/shift",
              "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
              "colosseum_api": "colosseum/api", "daemon_api": "daemon/api", "node_client": "client/node", "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
