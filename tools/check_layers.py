@@ -28,6 +28,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "job": {"base", "carbon", "optimizer/batch_size"},
     "plan": {"base", "optimizer/pipeline"},
     "colosseum": {"base"},
+    "budget": {"base"},
     "store": {"base", "colosseum", "job", "plan"},
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},

@@ -1,0 +1,219 @@
+#include "zeus/budget/messages.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "zeus/base/field_reader.h"
+#include "zeus/base/json.h"
+
+namespace zeus::budget {
+namespace {
+
+constexpr std::size_t kMostDevices = 256;
+constexpr std::size_t kMostJobs = 1024;
+constexpr std::size_t kMostPoints = 256;
+constexpr double kMostWatts = 1e5;  // Of one device.
+constexpr std::size_t kLongestName = 256;
+
+bool IsPower(double watts) { return std::isfinite(watts) && watts >= 0 && watts <= kMostWatts; }
+
+Status CheckName(const char* field, const std::string& name) {
+  if (name.empty() || name.size() > kLongestName)
+    return FieldError(field, fmt::format("must have 1 to {} characters", kLongestName));
+  return Ok();
+}
+
+Result<DeviceReport> ParseDevice(const Json& json) {
+  DeviceReport device;
+  double lowest = 0;
+  double highest = 0;
+  double cap = 0;
+  double fallback = 0;
+  std::optional<double> power;
+  FieldReader reader("a device", json);
+  reader.Require("id", device.id);
+  reader.Read("model", device.model);
+  reader.Require("lowest_watts", lowest);
+  reader.Require("highest_watts", highest);
+  reader.Require("cap_watts", cap);
+  reader.Require("fallback_watts", fallback);
+  reader.ReadUnlessNull("power_watts", power);
+  reader.ReadUnlessNull("utilization", device.utilization);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  ZEUS_RETURN_IF_ERROR(CheckName("id", device.id));
+  if (!IsPower(lowest) || !IsPower(highest) || highest <= 0 || lowest > highest)
+    return FieldError("highest_watts", "must be a power, and not less than lowest_watts");
+  if (!IsPower(cap)) return FieldError("cap_watts", "must be a power");
+  if (!IsPower(fallback)) return FieldError("fallback_watts", "must be a power");
+  if (power && !IsPower(*power)) return FieldError("power_watts", "must be a power");
+  if (device.utilization && !(*device.utilization >= 0 && *device.utilization <= 1))
+    return FieldError("utilization", "must be 0 to 1");
+  device.lowest = Watts(lowest);
+  device.highest = Watts(highest);
+  device.cap = Watts(cap);
+  device.fallback = Watts(fallback);
+  if (power) device.power = Watts(*power);
+  return device;
+}
+
+Result<CurvePoint> ParsePoint(const Json& json) {
+  CurvePoint point;
+  double limit = 0;
+  double draw = 0;
+  FieldReader reader("a point of a curve", json);
+  reader.Require("limit_watts", limit);
+  reader.Require("draw_watts", draw);
+  reader.Require("slowdown", point.slowdown);
+  reader.Read("sigma", point.sigma);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  if (!IsPower(limit) || limit <= 0) return FieldError("limit_watts", "must be a power");
+  if (!IsPower(draw)) return FieldError("draw_watts", "must be a power");
+  if (!std::isfinite(point.slowdown) || point.slowdown <= 0)
+    return FieldError("slowdown", "must be more than 0");
+  if (!std::isfinite(point.sigma) || point.sigma < 0)
+    return FieldError("sigma", "must not be negative");
+  point.limit = Watts(limit);
+  point.draw = Watts(draw);
+  return point;
+}
+
+template <class T>
+Result<std::vector<T>> ParseList(const char* field, const Json& list, std::size_t most,
+                                 Result<T> (*parse)(const Json&)) {
+  if (!list.is_array()) return FieldError(field, "must be a list");
+  if (list.size() > most) return FieldError(field, fmt::format("may have {} entries", most));
+  std::vector<T> all;
+  for (const Json& one : list) {
+    auto parsed = parse(one);
+    if (!parsed.ok())
+      return std::move(parsed).error().While(fmt::format("{}[{}]", field, all.size()));
+    all.push_back(std::move(parsed).value());
+  }
+  return all;
+}
+
+Result<JobReport> ParseJob(const Json& json) {
+  JobReport job;
+  Json curve = Json::array();
+  FieldReader reader("a job", json);
+  reader.Require("id", job.id);
+  reader.Read("name", job.name);
+  reader.Require("devices", job.devices);
+  reader.Read("partition", job.partition);
+  reader.ReadUnlessNull("max_slowdown", job.max_slowdown);
+  reader.Read("curve", curve);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  ZEUS_RETURN_IF_ERROR(CheckName("id", job.id));
+  if (job.max_slowdown && !(std::isfinite(*job.max_slowdown) && *job.max_slowdown >= 1))
+    return FieldError("max_slowdown", "must be 1 or more");
+  ZEUS_TRY(job.curve, ParseList<CurvePoint>("curve", curve, kMostPoints, ParsePoint));
+  return job;
+}
+
+Result<DeviceCap> ParseCap(const Json& json) {
+  DeviceCap cap;
+  double watts = 0;
+  double fallback = 0;
+  FieldReader reader("a cap", json);
+  reader.Require("device", cap.device);
+  reader.Require("cap_watts", watts);
+  reader.Require("fallback_watts", fallback);
+  ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
+  if (!IsPower(watts) || watts <= 0) return FieldError("cap_watts", "must be a power");
+  if (!IsPower(fallback) || fallback <= 0) return FieldError("fallback_watts", "must be a power");
+  cap.cap = Watts(watts);
+  cap.fallback = Watts(fallback);
+  return cap;
+}
+
+Json WattsOrNull(const std::optional<Watts>& power) {
+  return power ? FiniteOrNull(power->value()) : Json();
+}
+
+}  // namespace
+
+Json ToJson(const NodeReport& report) {
+  Json devices = Json::array();
+  for (const DeviceReport& device : report.devices)
+    devices.push_back({{"id", device.id},
+                       {"model", device.model},
+                       {"lowest_watts", device.lowest.value()},
+                       {"highest_watts", device.highest.value()},
+                       {"cap_watts", device.cap.value()},
+                       {"fallback_watts", device.fallback.value()},
+                       {"power_watts", WattsOrNull(device.power)},
+                       {"utilization", device.utilization ? Json(*device.utilization) : Json()}});
+  Json jobs = Json::array();
+  for (const JobReport& job : report.jobs) {
+    Json curve = Json::array();
+    for (const CurvePoint& point : job.curve)
+      curve.push_back({{"limit_watts", point.limit.value()},
+                       {"draw_watts", point.draw.value()},
+                       {"slowdown", point.slowdown},
+                       {"sigma", point.sigma}});
+    jobs.push_back({{"id", job.id},
+                    {"name", job.name},
+                    {"devices", job.devices},
+                    {"partition", job.partition},
+                    {"max_slowdown", job.max_slowdown ? Json(*job.max_slowdown) : Json()},
+                    {"curve", std::move(curve)}});
+  }
+  return {{"session", report.session}, {"sequence", report.sequence},   {"applied", report.applied},
+          {"guarded", report.guarded}, {"devices", std::move(devices)}, {"jobs", std::move(jobs)}};
+}
+
+Json ToJson(const Grant& grant) {
+  Json caps = Json::array();
+  for (const DeviceCap& cap : grant.caps)
+    caps.push_back({{"device", cap.device},
+                    {"cap_watts", cap.cap.value()},
+                    {"fallback_watts", cap.fallback.value()}});
+  return {{"number", grant.number},
+          {"valid_seconds", grant.valid.count()},
+          {"next_report_seconds", grant.next_report.count()},
+          {"caps", std::move(caps)}};
+}
+
+Result<NodeReport> ParseNodeReport(const Json& json) {
+  NodeReport report;
+  Json devices;
+  Json jobs = Json::array();
+  FieldReader reader("a report", json);
+  reader.Require("session", report.session);
+  reader.Require("sequence", report.sequence);
+  reader.Require("applied", report.applied);
+  reader.Read("guarded", report.guarded);
+  reader.Require("devices", devices);
+  reader.Read("jobs", jobs);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  ZEUS_RETURN_IF_ERROR(CheckName("session", report.session));
+  ZEUS_TRY(report.devices, ParseList<DeviceReport>("devices", devices, kMostDevices, ParseDevice));
+  ZEUS_TRY(report.jobs, ParseList<JobReport>("jobs", jobs, kMostJobs, ParseJob));
+  std::set<std::string> ids;
+  for (const DeviceReport& device : report.devices)
+    if (!ids.insert(device.id).second)
+      return FieldError("devices", Quote(device.id) + " is there twice");
+  return report;
+}
+
+Result<Grant> ParseGrant(const Json& json) {
+  Grant grant;
+  double valid = 0;
+  double next = 2;
+  Json caps;
+  FieldReader reader("a grant", json);
+  reader.Require("number", grant.number);
+  reader.Require("valid_seconds", valid);
+  reader.Read("next_report_seconds", next);
+  reader.Require("caps", caps);
+  ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
+  if (!(valid >= 1 && valid <= 3600)) return FieldError("valid_seconds", "must be 1 to 3600");
+  if (!(next >= 0.1 && next <= 600)) return FieldError("next_report_seconds", "must be 0.1 to 600");
+  grant.valid = Seconds(valid);
+  grant.next_report = Seconds(next);
+  ZEUS_TRY(grant.caps, ParseList<DeviceCap>("caps", caps, kMostDevices, ParseCap));
+  return grant;
+}
+
+}  // namespace zeus::budget
