@@ -17,6 +17,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "c": {"base", "client/node", "device", "monitor"},
     "optimizer": {"base"},
     "optimizer/batch_size": {"base"},
+    "optimizer/budget": {"base"},
     "optimizer/clock": {"base"},
     "optimizer/pipeline": {"base"},
     "optimizer/power_limit": {"base", "device", "monitor", "optimizer"},
@@ -60,7 +61,7 @@ COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
 LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
              "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
-             "pipeline": "optimizer/pipeline", "shift": "optimizer/shift",
+             "pipeline": "optimizer/pipeline", "shift": "optimizer/shift", "water_filling": "optimizer/budget",
              "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
              "colosseum_api": "colosseum/api", "daemon_api": "daemon/api", "node_client": "client/node", "node_messages": "wire/node"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
