@@ -116,7 +116,7 @@ class ClusterSimulation::Auditor {
   }
 
   bool TroubleSince(Seconds time) const {
-    // What went wrong before may still be felt.
+    // Earlier trouble may still be felt.
     return cluster_.trouble_ && cluster_.trouble_at_ + 30s >= time;
   }
 
@@ -264,7 +264,7 @@ void ClusterSimulation::StartNode(Node& node) {
   node.alive = true;
   ++node.start;
   node.lease.emplace(fmt::format("{} {}", node.name, node.start));
-  // What held before still does, for as long as it did.
+  // The caps of the daemon before still hold, for as long as they did.
   Apply(node, ++node.order, 0);
   WatchExpiry(node);
   const std::uint64_t start = node.start;
@@ -278,7 +278,7 @@ void ClusterSimulation::CrashNode(Node& node) {
   trouble_ = true;
   trouble_at_ = now_;
   node.alive = false;
-  ++node.start;  // What was under way in it is gone.
+  ++node.start;  // Its answers under way are lost.
   if (random_.Uniform() < options_.dangers.reboots) {
     node.deadline.reset();
     // It is off, and its daemon sets the fallback before anything else can run.

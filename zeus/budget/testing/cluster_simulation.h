@@ -46,7 +46,7 @@ class ClusterSimulation {
     std::uint64_t seed = 1;
     std::size_t racks = 2;
     std::size_t nodes = 4;
-    std::size_t gpus = 2;  // Of a node.
+    std::size_t gpus = 2;  // In each node.
     Seconds duration{200};
     Dangers dangers{};
     Seconds between_budgets{40};
