@@ -14,12 +14,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The number of random runs: ZEUS_BUDGET_RUNS, or few enough for every test run.
-std::uint64_t Runs() {
-  const char* wanted = std::getenv("ZEUS_BUDGET_RUNS");
-  const auto number = ParseUnsigned(wanted == nullptr ? "" : wanted);
-  return number.ok() ? number.value() : 200;
+std::uint64_t NumberFrom(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  const auto number = ParseUnsigned(text == nullptr ? "" : text);
+  return number.ok() ? number.value() : otherwise;
 }
+
+// The number of random runs: ZEUS_BUDGET_RUNS, or few enough for every test run. They begin with
+// the seed ZEUS_BUDGET_SEED.
+std::uint64_t Runs() { return NumberFrom("ZEUS_BUDGET_RUNS", 200); }
 
 Dangers DrawDangers(Random& random) {
   const auto some = [&random](double most) {
@@ -46,7 +49,8 @@ TEST(ClusterSimulationTest, NoRandomRunGrantsMoreThanTheBudget) {
   std::uint64_t server_starts = 0;
   std::uint64_t node_starts = 0;
   std::uint64_t falls = 0;
-  for (std::uint64_t seed = 1; seed <= Runs(); ++seed) {
+  const std::uint64_t first = NumberFrom("ZEUS_BUDGET_SEED", 1);
+  for (std::uint64_t seed = first; seed < first + Runs(); ++seed) {
     Random random(seed);
     ClusterSimulation cluster({.seed = seed,
                                .racks = random.Below(4),
@@ -67,7 +71,9 @@ TEST(ClusterSimulationTest, NoRandomRunGrantsMoreThanTheBudget) {
       "budget fell; 0 violations\n",
       Runs(), events, raises, server_starts, node_starts, falls);
   // A book that grants nothing would be safe, too.
-  EXPECT_GT(raises, 10 * Runs());
+  if (Runs() >= 100) {
+    EXPECT_GT(raises, 10 * Runs());
+  }
 }
 
 TEST(ClusterSimulationTest, WithoutTroubleALowerBudgetHoldsWithinFiveSeconds) {

@@ -14,7 +14,7 @@ constexpr Watts kNothing{1e-6};  // Sums of watts differ by less for the order o
 
 }  // namespace
 
-GrantBook::GrantBook(std::vector<Domain> domains, Options options)
+GrantBook::GrantBook(std::vector<GrantDomain> domains, Options options)
     : domains_(std::move(domains)),
       options_(std::move(options)),
       limits_(domains_.size()),
@@ -209,7 +209,7 @@ std::optional<Grant> GrantBook::Answer(const std::string& name, TimePoint now) {
 
 // --- plans ---
 
-Watts GrantBook::Room(const std::vector<Domain>& domains, const std::vector<Watts>& limits,
+Watts GrantBook::Room(const std::vector<GrantDomain>& domains, const std::vector<Watts>& limits,
                       const std::vector<Watts>& committed, std::size_t domain) {
   Watts room{1e18};
   for (std::optional<std::size_t> at = domain; at; at = domains[*at].parent)

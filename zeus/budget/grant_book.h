@@ -25,7 +25,7 @@
 namespace zeus::budget {
 
 // A part of the power distribution. The first one is the root; a parent stands before its children.
-struct Domain {
+struct GrantDomain {
   std::string name{};
   std::optional<std::size_t> parent{};
 };
@@ -67,7 +67,7 @@ class GrantBook {
   };
 
   // `domains` has at least the root.
-  GrantBook(std::vector<Domain> domains, Options options);
+  GrantBook(std::vector<GrantDomain> domains, Options options);
 
   // A node that is to come. Until it reports, `watts` are committed for it.
   void Expect(const std::string& node, std::size_t domain, Watts watts);
@@ -106,7 +106,7 @@ class GrantBook {
   Watts committed(std::size_t domain, TimePoint now);
   Watts CommittedOf(const std::string& node, TimePoint now);
   Watts limit(std::size_t domain) const { return limits_[domain]; }
-  const std::vector<Domain>& domains() const { return domains_; }
+  const std::vector<GrantDomain>& domains() const { return domains_; }
   const Options& options() const { return options_; }
 
   struct DeviceView {
@@ -184,7 +184,7 @@ class GrantBook {
   static Watts CeilingWithoutAnswer(const Node& node, std::size_t device, TimePoint now);
   void Expire(TimePoint now);
   void Commit(Node& node, Watts watts);
-  static Watts Room(const std::vector<Domain>& domains, const std::vector<Watts>& limits,
+  static Watts Room(const std::vector<GrantDomain>& domains, const std::vector<Watts>& limits,
                     const std::vector<Watts>& committed, std::size_t domain);
   void Fit(TimePoint now);
   void FitDomain(std::size_t domain, TimePoint now);
@@ -197,7 +197,7 @@ class GrantBook {
   }
   TimePoint ExpiryOfGrantAt(TimePoint now) const { return now + options_.valid + options_.margin; }
 
-  std::vector<Domain> domains_;
+  std::vector<GrantDomain> domains_;
   Options options_;
   std::vector<Watts> limits_;
   std::vector<Watts> committed_;

@@ -57,8 +57,8 @@ Result<DeviceReport> ParseDevice(const Json& json) {
   return device;
 }
 
-Result<CurvePoint> ParsePoint(const Json& json) {
-  CurvePoint point;
+Result<CurveReport> ParsePoint(const Json& json) {
+  CurveReport point;
   double limit = 0;
   double draw = 0;
   FieldReader reader("a point of a curve", json);
@@ -107,7 +107,7 @@ Result<JobReport> ParseJob(const Json& json) {
   ZEUS_RETURN_IF_ERROR(CheckName("id", job.id));
   if (job.max_slowdown && !(std::isfinite(*job.max_slowdown) && *job.max_slowdown >= 1))
     return FieldError("max_slowdown", "must be 1 or more");
-  ZEUS_TRY(job.curve, ParseList<CurvePoint>("curve", curve, kMostPoints, ParsePoint));
+  ZEUS_TRY(job.curve, ParseList<CurveReport>("curve", curve, kMostPoints, ParsePoint));
   return job;
 }
 
@@ -147,7 +147,7 @@ Json ToJson(const NodeReport& report) {
   Json jobs = Json::array();
   for (const JobReport& job : report.jobs) {
     Json curve = Json::array();
-    for (const CurvePoint& point : job.curve)
+    for (const CurveReport& point : job.curve)
       curve.push_back({{"limit_watts", point.limit.value()},
                        {"draw_watts", point.draw.value()},
                        {"slowdown", point.slowdown},

@@ -33,13 +33,13 @@ struct DeviceReport {
 };
 
 // A point of a job's power profile.
-struct CurvePoint {
+struct CurveReport {
   Watts limit{};
   Watts draw{};         // Mean power of one GPU.
   double slowdown = 1;  // Time of a step relative to that without a cap.
   double sigma = 0;     // Of the slowdown; 0: not known.
 
-  friend bool operator==(const CurvePoint&, const CurvePoint&) = default;
+  friend bool operator==(const CurveReport&, const CurveReport&) = default;
 };
 
 // A job that runs on devices of the node.
@@ -49,7 +49,7 @@ struct JobReport {
   std::vector<std::string> devices{};  // Those on this node.
   std::string partition{};             // For the classes of the configuration.
   std::optional<double> max_slowdown{};
-  std::vector<CurvePoint> curve{};  // Empty: not known.
+  std::vector<CurveReport> curve{};  // Empty: not known.
 
   friend bool operator==(const JobReport&, const JobReport&) = default;
 };

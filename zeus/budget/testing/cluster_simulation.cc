@@ -317,8 +317,9 @@ void ClusterSimulation::Apply(Node& node, std::uint64_t order, std::uint64_t num
     const std::uint64_t start = node.start;
     At(random_.Uniform(0.01, 1) * kLongestObedience,
        [this, &node, &gpu, order, number, target, start] {
-         // A daemon that has died sets nothing; its guard has no starts.
-         if (order < gpu.order || (start != node.start && node.start != 0)) return;
+         // A daemon that has died sets nothing; its guard finishes a fallback.
+         const bool died = start != node.start && !(node.guarded && number == 0);
+         if (order < gpu.order || died) return;
          if (target > gpu.cap) ++outcome_.raises;
          gpu.cap = target;
          gpu.order = order;

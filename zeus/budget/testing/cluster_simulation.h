@@ -104,7 +104,7 @@ class ClusterSimulation {
   std::uint64_t order_ = 0;
   std::vector<Event> queue_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<Domain> domains_;
+  std::vector<GrantDomain> domains_;
   std::vector<Watts> budgets_;
   std::map<std::string, StoredNode> stored_;
   std::uint64_t incarnation_ = 0;
