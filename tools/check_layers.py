@@ -30,7 +30,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "plan": {"base", "optimizer/pipeline"},
     "colosseum": {"base"},
     "budget": {"base"},
-    "store": {"base", "colosseum", "job", "plan"},
+    "store": {"base", "budget", "colosseum", "job", "plan"},
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},

@@ -359,6 +359,16 @@ void GrantBook::Adopt(const Plan& plan, TimePoint now) {
   }
 }
 
+void GrantBook::NoteFailedStore(const Plan& plan) {
+  for (const StoredNode& stored : plan.to_store) {
+    const auto found = nodes_.find(stored.name);
+    if (found == nodes_.end()) continue;
+    for (const StoredDevice& one : stored.devices)
+      for (Device& device : found->second.devices)
+        if (device.id == one.id) device.stored = std::min(device.stored, one.ceiling);
+  }
+}
+
 // --- views ---
 
 Watts GrantBook::committed(std::size_t domain, TimePoint now) {

@@ -101,6 +101,8 @@ class GrantBook {
   enum class Raises { kAllowed, kNone };  // kNone: when nothing can be stored.
   Plan MakePlan(TimePoint now, Raises raises = Raises::kAllowed);
   void Adopt(const Plan& plan, TimePoint now);
+  // Storing has failed, and perhaps happened all the same: what is stored is not known any more.
+  void NoteFailedStore(const Plan& plan);
 
   // The watts that may be in force.
   Watts committed(std::size_t domain, TimePoint now);

@@ -205,9 +205,21 @@ constexpr std::array kDuels = {
     " PRIMARY KEY (duel_id, number))",
 };
 
+// A power budget: the latest start of its server, and the watts that nodes may hold. The former is
+// one row, which every change locks.
+constexpr std::array kBudget = {
+    "CREATE TABLE budget_servers ("
+    " id ID_TEXT PRIMARY KEY,"
+    " incarnation BIGINT NOT NULL,"
+    " settings TEXT NOT NULL)",
+    "CREATE TABLE budget_nodes ("
+    " name ID_TEXT PRIMARY KEY,"
+    " state TEXT NOT NULL)",
+};
+
 // In order; the first one has number 1.
-const std::array<std::span<const char* const>, 8> kMigrations = {
-    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kReasons, kDuels};
+const std::array<std::span<const char* const>, 9> kMigrations = {
+    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured, kReasons, kDuels, kBudget};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

@@ -7,6 +7,7 @@
 #include "zeus/base/text.h"
 #include "zeus/store/postgres_connection.h"
 #include "zeus/store/pq_api.h"
+#include "zeus/store/sql_budget_repository.h"
 #include "zeus/store/sql_database.h"
 #include "zeus/store/sql_duel_repository.h"
 #include "zeus/store/sql_repositories.h"
@@ -117,7 +118,8 @@ Result<Store> OpenStore(const std::string& url, const RepositoryOptions& options
   return Store{.jobs = std::make_unique<SqlJobRepository>(database),
                .plans = std::make_unique<SqlPlanRepository>(database),
                .sessions = std::make_unique<SqlSessionRepository>(database),
-               .duels = std::make_unique<SqlDuelRepository>(database)};
+               .duels = std::make_unique<SqlDuelRepository>(database),
+               .budget = std::make_unique<SqlBudgetRepository>(database)};
 }
 
 Result<std::unique_ptr<JobRepository>> OpenRepository(const std::string& url,

@@ -5,6 +5,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/result.h"
+#include "zeus/budget/budget_repository.h"
 #include "zeus/colosseum/duel_repository.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/plan/plan_repository.h"
@@ -29,6 +30,7 @@ struct Store {
   std::unique_ptr<PlanRepository> plans{};
   std::unique_ptr<SessionRepository> sessions{};
   std::unique_ptr<colosseum::DuelRepository> duels{};
+  std::unique_ptr<budget::BudgetRepository> budget{};
 };
 
 // Opens the database, creates its file if it does not exist, and brings its schema up to date. The

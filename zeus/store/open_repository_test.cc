@@ -61,6 +61,7 @@ TEST_F(OpenRepositoryTest, AFileOfAnEarlierVersionKeepsWhatIsInIt) {
   // As it was before leases had a clock, readiness a row, trials their disturbances, and duels.
   Execute(File(),
           "DROP TABLE lease_clock; DROP TABLE zeus_probe; DROP TABLE duel_irregularities;"
+          "DROP TABLE budget_servers; DROP TABLE budget_nodes;"
           "DROP TABLE duel_votes; DROP TABLE duel_answers; DROP TABLE duels;"
           "ALTER TABLE trials DROP COLUMN undisturbed; ALTER TABLE trials DROP COLUMN shared;"
           "ALTER TABLE trials DROP COLUMN unmeasured; ALTER TABLE trials DROP COLUMN why;"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zeus/store/open_repository.h"
+#include "zeus/store/testing/budget_conformance.h"
 #include "zeus/store/testing/duel_conformance.h"
 #include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/postgres_server.h"
@@ -14,6 +15,7 @@
 namespace zeus::testing {
 namespace postgres_repository_test {
 
+using budget::BudgetConformance;
 using colosseum::DuelConformance;
 using colosseum::DuelSqlConformance;
 
@@ -58,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, PlanConformance, kCases, NameOfRepositoryCase
 INSTANTIATE_TEST_SUITE_P(Postgres, SessionConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, DuelConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, DuelSqlConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, BudgetConformance, kCases, NameOfRepositoryCase());
 
 // The server dies while changes are under way.
 class PostgresCrash : public RepositoryTest {};

@@ -422,6 +422,7 @@ void ClusterSimulation::StepServer() {
   GrantBook::Plan plan = book_->MakePlan(ToTimePoint(now_));
   if (MayCrash()) return;
   if (!plan.to_store.empty() && !Store(plan.to_store)) {
+    book_->NoteFailedStore(plan);
     plan = book_->MakePlan(ToTimePoint(now_), GrantBook::Raises::kNone);
     plan.to_store.clear();
   }
