@@ -1,11 +1,13 @@
 #include "zeus/optimizer/budget/market.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace zeus::water_filling::internal {
 
@@ -53,11 +55,17 @@ void Take(const Market& market, std::vector<double>& free, std::size_t job, doub
   for (const Load& load : market.LoadsOf(job)) free[load.domain] -= per_gpu * load.gpus;
 }
 
+double TakenAtPoint(const CurvePoint& point, Resource resource) {
+  return resource == Resource::kLimits ? point.limit.value()
+                                       : (point.draw + 2 * point.draw_sigma).value();
+}
+
 // The cost of one GPU relative to the time without a cap, in watts.
+double CostRate(double eta, const PowerCurve& curve, const CurvePoint& point) {
+  return point.slowdown * (eta * point.draw.value() + (1 - eta) * curve.highest().value());
+}
 double CostRate(const Market& market, const PowerCurve& curve, Watts limit) {
-  const double eta = market.problem.eta;
-  return curve.SlowdownAt(limit) *
-         (eta * curve.DrawAt(limit).value() + (1 - eta) * curve.highest().value());
+  return CostRate(market.problem.eta, curve, curve.At(limit));
 }
 
 // The limit of the least cost: no job gets more for Objective::kCost.
@@ -160,12 +168,16 @@ double Market::TakenAt(std::size_t job, Watts limit) const {
   return water_filling::TakenAt(problem.jobs[job], limit, problem.resource).value();
 }
 
-double Market::LossAt(std::size_t job, Watts limit) const {
+double Market::LossAtPoint(std::size_t job, const CurvePoint& point) const {
   const Job& it = problem.jobs[job];
   const double worth = it.weight * it.gpus();
-  if (problem.objective != Objective::kCost) return worth * (it.curve->SlowdownAt(limit) - 1);
-  return worth *
-         (CostRate(*this, *it.curve, limit) - CostRate(*this, *it.curve, ranges[job].highest));
+  if (problem.objective != Objective::kCost) return worth * (point.slowdown - 1);
+  return worth * (CostRate(problem.eta, *it.curve, point) -
+                  CostRate(*this, *it.curve, ranges[job].highest));
+}
+
+double Market::LossAt(std::size_t job, Watts limit) const {
+  return LossAtPoint(job, problem.jobs[job].curve->At(limit));
 }
 
 Market OpenMarket(const Problem& problem) {
@@ -238,23 +250,23 @@ void AddCorner(std::vector<Corner>& corners, std::size_t first, const Corner& co
 }
 
 void AddCorners(Market& market, std::size_t job) {
-  const Problem& problem = market.problem;
+  const Job& it = market.problem.jobs[job];
   const Watts lowest = market.start[job];
   const Watts highest = market.ranges[job].highest;
+  const double gpus = it.gpus();
   const std::size_t first = market.corners.size();
-  const auto add = [&](Watts limit) {
+  const auto add = [&](const CurvePoint& point) {
     AddCorner(market.corners, first,
-              {.limit = limit.value(),
-               .taken = market.TakenAt(job, limit),
-               .loss = market.LossAt(job, limit)},
-              problem.spare);
+              {.limit = point.limit.value(),
+               .taken = TakenAtPoint(point, market.problem.resource),
+               .loss = market.LossAtPoint(job, point)},
+              market.problem.spare);
   };
-  add(lowest);
-  for (const CurvePoint& point : problem.jobs[job].curve->points()) {
-    if (point.limit > lowest && point.limit < highest) add(point.limit);
+  add(it.curve->At(lowest));
+  for (const CurvePoint& point : it.curve->points()) {
+    if (point.limit > lowest && point.limit < highest) add(point);
   }
-  if (highest > lowest) add(highest);
-  const double gpus = problem.jobs[job].gpus();
+  if (highest > lowest) add(it.curve->At(highest));
   for (std::size_t i = first + 1; i < market.corners.size(); ++i) {
     const Corner& low = market.corners[i - 1];
     const Corner& high = market.corners[i];
@@ -264,8 +276,21 @@ void AddCorners(Market& market, std::size_t job) {
   }
 }
 
-bool Before(const Stretch& one, const Stretch& other) {
-  return one.worth != other.worth ? one.worth > other.worth : one.corner < other.corner;
+// Sorts by falling worth, equal ones as they stand. Worths are compared as floats, whose bits rise
+// with them: one number then holds worth and place, which halves the time to sort. The stretches of
+// a job stay in order, because they stand in it.
+void SortByWorth(std::vector<Stretch>& stretches) {
+  std::vector<std::uint64_t> keys;
+  keys.reserve(stretches.size());
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(stretches[i].worth));
+    keys.push_back((std::uint64_t{~bits} << 32) | i);
+  }
+  std::ranges::sort(keys);
+  std::vector<Stretch> sorted;
+  sorted.reserve(stretches.size());
+  for (const std::uint64_t key : keys) sorted.push_back(stretches[static_cast<std::uint32_t>(key)]);
+  stretches = std::move(sorted);
 }
 
 }  // namespace
@@ -276,7 +301,7 @@ void FillShelves(Market& market) {
     AddCorners(market, j);
     market.first_corner.push_back(static_cast<std::uint32_t>(market.corners.size()));
   }
-  std::ranges::sort(market.stretches, Before);
+  SortByWorth(market.stretches);
 }
 
 namespace {
@@ -367,8 +392,9 @@ std::vector<Watts> BuySteps(const Market& market, std::span<const Stretch> stret
   for (const Stretch& stretch : stretches) {
     const std::size_t j = stretch.job;
     if (stopped[j]) continue;
-    double target = Down(market.corners[stretch.corner].limit, step);
-    double wanted = market.TakenAt(j, Watts(target));
+    const Corner& corner = market.corners[stretch.corner];
+    double target = Down(corner.limit, step);
+    double wanted = target == corner.limit ? corner.taken : market.TakenAt(j, Watts(target));
     const double room = Room(market, free, j);
     if (target > limits[j] && wanted - taken[j] > room) {
       stopped[j] = true;

@@ -55,7 +55,8 @@ struct Market {
   std::span<const Load> LoadsOf(std::size_t job) const;
   std::span<const Corner> CornersOf(std::size_t job) const;
   double TakenAt(std::size_t job, Watts limit) const;  // By one GPU.
-  double LossAt(std::size_t job, Watts limit) const;
+  double LossAt(std::size_t job, Watts limit) const;   // By the whole job.
+  double LossAtPoint(std::size_t job, const CurvePoint& point) const;
 };
 
 // Makes a market in which every job starts at the lowest limit that its slowdown bound allows. If

@@ -277,22 +277,25 @@ Place PlaceOf(const std::vector<CurvePoint>& points, Watts limit) {
 
 }  // namespace
 
-double PowerCurve::SlowdownAt(Watts limit) const {
+CurvePoint PowerCurve::At(Watts limit) const {
   const Place place = PlaceOf(points_, limit);
-  return std::lerp(place.below.slowdown, place.above.slowdown, place.share);
+  const auto between = [&](Watts CurvePoint::*field) {
+    return Watts(
+        std::lerp((place.below.*field).value(), (place.above.*field).value(), place.share));
+  };
+  return {.limit = limit,
+          .slowdown = std::lerp(place.below.slowdown, place.above.slowdown, place.share),
+          .draw = between(&CurvePoint::draw),
+          .draw_sigma = between(&CurvePoint::draw_sigma)};
 }
 
-Watts PowerCurve::DrawAt(Watts limit) const {
-  const Place place = PlaceOf(points_, limit);
-  return Watts(std::lerp(place.below.draw.value(), place.above.draw.value(), place.share));
-}
+double PowerCurve::SlowdownAt(Watts limit) const { return At(limit).slowdown; }
+
+Watts PowerCurve::DrawAt(Watts limit) const { return At(limit).draw; }
 
 Watts PowerCurve::DrawBoundAt(Watts limit) const {
-  const Place place = PlaceOf(points_, limit);
-  const auto bound = [](const CurvePoint& point) {
-    return (point.draw + 2 * point.draw_sigma).value();
-  };
-  return Watts(std::lerp(bound(place.below), bound(place.above), place.share));
+  const CurvePoint point = At(limit);
+  return point.draw + 2 * point.draw_sigma;
 }
 
 std::optional<Watts> PowerCurve::LimitFor(double slowdown) const {

@@ -57,6 +57,7 @@ class PowerCurve {
   bool assumed() const { return assumed_; }
 
   // Limits below lowest() count as lowest(), those above highest() as highest().
+  CurvePoint At(Watts limit) const;
   double SlowdownAt(Watts limit) const;
   Watts DrawAt(Watts limit) const;
   // Two standard deviations above the draw, so that it is exceeded with 2.3 % probability.
