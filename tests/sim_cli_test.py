@@ -167,21 +167,24 @@ class SimCliTest(SimTestCase):
         self.assertTrue(os.path.isabs(library) and os.path.exists(library), library)
         self.assertEqual(environment["LD_LIBRARY_PATH"],
                          os.path.dirname(library) + ":/elsewhere")
+        programs = os.path.join(os.path.dirname(library), "bin")
+        self.assertEqual(environment["PATH"], programs + ":" + self.environment["PATH"])
 
     def test_env_can_be_undone_and_keeps_what_was_there(self):
         self.sim("start", "--name", "a", "--gpus", "V100")
         self.addCleanup(self.run_sim, "stop", "--name", "a")
-        names = ("ZEUS_SIM_NODE", "ZEUS_NVML_LIBRARY", "LD_LIBRARY_PATH")
+        names = ("ZEUS_SIM_NODE", "ZEUS_NVML_LIBRARY", "LD_LIBRARY_PATH", "PATH")
         show = "; ".join(f'echo "${{{name}-unset}}"' for name in names)
         script = (f'eval "$({ZEUS} sim env --name a)"; {ZEUS} sim stop --name a >/dev/null; '
                   f'eval "$({ZEUS} sim env --unset)"; {show}; {ZEUS} sim start --name a --gpus V100')
         for before in (None, "/opt/one:/opt/it's two"):
-            environment = {key: value for key, value in self.environment.items() if key not in names}
+            environment = {key: value for key, value in self.environment.items() if key not in names[:3]}
             if before is not None:
                 environment["LD_LIBRARY_PATH"] = before
             done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True,
                                   text=True, timeout=60, check=True)
-            self.assertEqual(done.stdout.splitlines()[:3], ["unset", "unset", before or "unset"])
+            self.assertEqual(done.stdout.splitlines()[:4],
+                             ["unset", "unset", before or "unset", environment["PATH"]])
         # A library that somebody else chose is left alone.
         self.environment["ZEUS_NVML_LIBRARY"] = "/usr/lib/libnvidia-ml.so.1"
         self.assertEqual(self.sim("env", "--unset"), "unset ZEUS_SIM_NODE\n")

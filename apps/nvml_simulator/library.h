@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -64,6 +65,9 @@ struct GpuCall {
   bool power_fault;  // An injected fault hides the power from this call.
 
   Result<Watts> Power(PowerKind kind) const;
+  int performance_state() const {  // nvmlPstates_t
+    return core.throttle().idle ? nvml::kPerformanceStateIdle : nvml::kPerformanceStateMax;
+  }
   long long Timestamp() const;  // In microseconds since 1970.
 };
 
@@ -101,6 +105,9 @@ class Library {
   // Changes a GPU; allowed for root only, as with the real library.
   using Change = std::function<Status(sim::GpuCore&)>;
   Return Write(Device device, const Change& change);
+
+  // Real time, which passes as in the program that calls.
+  Clock& clock() { return clock_; }
 
   // Returns a handle, which callers must not dereference.
   static Device MakeHandle(unsigned index);
@@ -150,6 +157,18 @@ class Library {
   };
   std::vector<Abandoned> abandoned_;
 };
+
+// Stores what `select` reads from a GPU; it may be a constant.
+template <class Value, class Select>
+Return Give(Device device, Value* value, Select&& select) {
+  return Library::Instance().Read(device, {value}, [&](const GpuCall& gpu) {
+    if constexpr (std::is_invocable_v<Select, const GpuCall&>)
+      *value = static_cast<Value>(select(gpu));
+    else
+      *value = static_cast<Value>(select);
+    return nvml::kSuccess;
+  });
+}
 
 // Maps an error to NVML's return code.
 Return ToReturn(const Error& error);

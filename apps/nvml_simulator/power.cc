@@ -1,5 +1,8 @@
 // NVML's functions for power, energy and power limits.
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -101,9 +104,9 @@ namespace zeus::nvml_simulator {
 namespace {
 
 constexpr int kClockIdCurrent = 0;
+constexpr int kClockIdApplications = 1;
+constexpr int kClockIdApplicationsDefault = 2;
 constexpr int kClockIdCustomerBoostMax = 3;
-constexpr int kPerformanceStateMax = 0;
-constexpr int kPerformanceStateIdle = 8;
 
 bool IsClockType(int type) { return type >= nvml::kClockGraphics && type <= nvml::kClockVideo; }
 
@@ -156,6 +159,25 @@ unsigned long long ReasonBits(const ThrottleReasons& throttle) {
   return reasons;
 }
 
+// How long the clock was below the highest for the reason that NVML calls a policy; nothing for a
+// policy that a simulated GPU does not follow.
+std::optional<Seconds> TimeUnder(int policy, const sim::SlowTime& slow) {
+  switch (policy) {
+    case nvml::kPolicyPower:
+      return slow.power;
+    case nvml::kPolicyThermal:
+      return slow.thermal;
+    case nvml::kPolicyReliability:
+      return Seconds(0);
+    case nvml::kPolicyAllApplicationClocks:
+      return slow.power + slow.thermal;
+    case nvml::kPolicyAllBaseClocks:
+      return slow.power + slow.thermal + slow.lock;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
@@ -175,12 +197,59 @@ NVML_FUNCTION nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned* megah
   });
 }
 
+NVML_FUNCTION nvmlDeviceGetDefaultApplicationsClock(Device device, int type, unsigned* megahertz) {
+  return nvmlDeviceGetMaxClockInfo(device, type, megahertz);
+}
+
+NVML_FUNCTION nvmlDeviceGetMaxCustomerBoostClock(Device device, int type, unsigned* megahertz) {
+  return nvmlDeviceGetMaxClockInfo(device, type, megahertz);
+}
+
+// A simulated GPU has one setting for locked clocks and applications clocks: the newer wins.
+NVML_FUNCTION nvmlDeviceGetApplicationsClock(Device device, int type, unsigned* megahertz) {
+  return Library::Instance().Read(device, {megahertz}, [&](const GpuCall& gpu) -> Return {
+    if (!IsClockType(type)) return nvml::kInvalidArgument;
+    const ClockDomain domain = ToDomain(type);
+    const Hertz highest = MaxClock(gpu.core.model(), domain);
+    const auto& lock = gpu.core.requested_clock_lock();
+    const bool lowered = domain == ClockDomain::kGraphics && lock.has_value();
+    *megahertz = ToMegahertz(lowered ? std::min(lock->max, highest) : highest);
+    return nvml::kSuccess;
+  });
+}
+
 NVML_FUNCTION nvmlDeviceGetClock(Device device, int type, int id, unsigned* megahertz) {
   if (id == kClockIdCurrent) return nvmlDeviceGetClockInfo(device, type, megahertz);
   if (id == kClockIdCustomerBoostMax) return nvmlDeviceGetMaxClockInfo(device, type, megahertz);
-  // NVML is removing applications clocks, so they are reported as unsupported.
-  return Library::Instance().Read(device, {megahertz}, [&](const GpuCall&) -> Return {
-    return id < 0 || id > kClockIdCustomerBoostMax ? nvml::kInvalidArgument : nvml::kNotSupported;
+  if (id == kClockIdApplications) return nvmlDeviceGetApplicationsClock(device, type, megahertz);
+  if (id == kClockIdApplicationsDefault)
+    return nvmlDeviceGetDefaultApplicationsClock(device, type, megahertz);
+  return Library::Instance().Read(device, {megahertz},
+                                  [](const GpuCall&) { return nvml::kInvalidArgument; });
+}
+
+NVML_FUNCTION nvmlDeviceSetApplicationsClocks(Device device, unsigned memory, unsigned graphics) {
+  return Library::Instance().Write(device, [&](sim::GpuCore& core) -> Status {
+    if (ToMegahertz(core.model().memory_clock) != memory)
+      return Error{ErrorCode::kInvalidArgument, "not a supported memory clock"};
+    return core.SetApplicationsClock(Hertz::FromMega(graphics));
+  });
+}
+
+NVML_FUNCTION nvmlDeviceResetApplicationsClocks(Device device) {
+  return Library::Instance().Write(
+      device, [](sim::GpuCore& core) { return core.ResetApplicationsClock(); });
+}
+
+NVML_FUNCTION nvmlDeviceGetViolationStatus(Device device, int policy,
+                                           nvml::ViolationTime* violation) {
+  return Library::Instance().Read(device, {violation}, [&](const GpuCall& gpu) -> Return {
+    if (policy < 0 || policy > nvml::kPolicyAllBaseClocks) return nvml::kInvalidArgument;
+    const auto time = TimeUnder(policy, gpu.core.slow_time());
+    if (!time) return nvml::kNotSupported;
+    *violation = {.reference_time = static_cast<unsigned long long>(gpu.Timestamp()),
+                  .violation_time = static_cast<unsigned long long>(time->count() * 1e9)};
+    return nvml::kSuccess;
   });
 }
 
@@ -245,7 +314,19 @@ NVML_FUNCTION nvmlDeviceGetSupportedClocksThrottleReasons(Device device,
 
 NVML_FUNCTION nvmlDeviceGetPerformanceState(Device device, int* state) {
   return Library::Instance().Read(device, {state}, [&](const GpuCall& gpu) {
-    *state = gpu.core.throttle().idle ? kPerformanceStateIdle : kPerformanceStateMax;
+    *state = gpu.performance_state();
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetSupportedPerformanceStates(Device device, int* states, unsigned bytes) {
+  return Library::Instance().Read(device, {states}, [&](const GpuCall&) -> Return {
+    constexpr std::array<int, 2> kStates = {nvml::kPerformanceStateMax,
+                                            nvml::kPerformanceStateIdle};
+    const std::span<int> places(states, bytes / sizeof(int));
+    if (places.size() < kStates.size()) return nvml::kInsufficientSize;
+    std::fill(places.begin(), places.end(), nvml::kPerformanceStateUnknown);
+    std::copy(kStates.begin(), kStates.end(), places.begin());
     return nvml::kSuccess;
   });
 }

@@ -15,15 +15,9 @@ constexpr unsigned kLinkWidth = 16;
 constexpr int kPcieCounters = 2;                    // Transmit and receive.
 constexpr unsigned kCodecSamplingPeriod = 167'000;  // Microseconds.
 
-template <class Value, class Select>
-Return Give(Device device, Value* value, Select&& select) {
-  return Library::Instance().Read(device, {value}, [&](const GpuCall& gpu) {
-    *value = select(gpu);
-    return nvml::kSuccess;
-  });
-}
-
 unsigned Generation(const GpuCall& gpu) { return FindBoard(gpu.core.model()).pcie_generation; }
+
+unsigned FanCount(const GpuCall& gpu) { return FindBoard(gpu.core.model()).passive ? 0 : 1; }
 
 Return CodecUtilization(Device device, unsigned* utilization, unsigned* period) {
   return Library::Instance().Read(device, {utilization, period}, [&](const GpuCall&) {
@@ -112,30 +106,63 @@ NVML_FUNCTION nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* genera
 }
 
 NVML_FUNCTION nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* width) {
-  return Give(device, width, [](const GpuCall&) { return kLinkWidth; });
+  return Give(device, width, kLinkWidth);
 }
 
 NVML_FUNCTION nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* width) {
-  return Give(device, width, [](const GpuCall&) { return kLinkWidth; });
+  return Give(device, width, kLinkWidth);
 }
 
 NVML_FUNCTION nvmlDeviceGetPcieThroughput(Device device, int counter, unsigned* kilobytes) {
   return Library::Instance().Read(device, {kilobytes}, [&](const GpuCall&) -> Return {
     if (counter < 0 || counter >= kPcieCounters) return nvml::kInvalidArgument;
-    // The simulation has no traffic between GPU and host.
-    return nvml::kNotSupported;
+    *kilobytes = 0;  // The simulation has no traffic between GPU and host.
+    return nvml::kSuccess;
   });
 }
 
-NVML_FUNCTION nvmlDeviceGetFanSpeed(Device device, unsigned* percent) {
+NVML_FUNCTION nvmlDeviceGetPcieReplayCounter(Device device, unsigned* replays) {
+  return Give(device, replays, 0);
+}
+
+NVML_FUNCTION nvmlDeviceGetGpuMaxPcieLinkGeneration(Device device, unsigned* generation) {
+  return Give(device, generation, Generation);
+}
+
+// Megabits per second and lane: 2500 in the first generation, 8000 in the third.
+NVML_FUNCTION nvmlDeviceGetPcieSpeed(Device device, unsigned* speed) {
+  return Give(device, speed, [](const GpuCall& gpu) {
+    return Generation(gpu) < 3 ? 5000 : 1000U << Generation(gpu);
+  });
+}
+
+// nvmlPcieLinkMaxSpeed counts the generations.
+NVML_FUNCTION nvmlDeviceGetPcieLinkMaxSpeed(Device device, unsigned* speed) {
+  return Give(device, speed, Generation);
+}
+
+NVML_FUNCTION nvmlDeviceGetNumFans(Device device, unsigned* count) {
+  return Give(device, count, FanCount);
+}
+
+NVML_FUNCTION nvmlDeviceGetFanSpeed_v2(Device device, unsigned fan, unsigned* percent) {
   return Library::Instance().Read(device, {percent}, [&](const GpuCall& gpu) -> Return {
+    if (FanCount(gpu) == 0) return nvml::kNotSupported;
+    if (fan >= FanCount(gpu)) return nvml::kInvalidArgument;
     const sim::GpuModel& model = gpu.core.model();
-    if (FindBoard(model).passive) return nvml::kNotSupported;
     const double heat = (gpu.core.temperature() - model.thermal.ambient) /
                         (model.thermal.slowdown - model.thermal.ambient);
     *percent = ToPercent(std::fmin(std::fmax(heat, 0.0), 1.0));
     return nvml::kSuccess;
   });
+}
+
+NVML_FUNCTION nvmlDeviceGetFanSpeed(Device device, unsigned* percent) {
+  return nvmlDeviceGetFanSpeed_v2(device, 0, percent);
+}
+
+NVML_FUNCTION nvmlDeviceGetTargetFanSpeed(Device device, unsigned fan, unsigned* percent) {
+  return nvmlDeviceGetFanSpeed_v2(device, fan, percent);
 }
 
 NVML_FUNCTION nvmlDeviceGetEncoderUtilization(Device device, unsigned* utilization,

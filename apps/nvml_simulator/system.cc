@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/nvml_simulator/board.h"
@@ -15,42 +16,52 @@
 namespace zeus::nvml_simulator {
 namespace {
 
-// No real driver has these versions, so a log shows that the GPUs were simulated.
-constexpr std::string_view kDriverVersion = "535.00.sim";
-constexpr std::string_view kNvmlVersion = "12.535.00.sim";
+// No real driver has these versions, so a log shows that the GPUs were simulated. They have numbers
+// between the points only, because programs split and compare them.
+constexpr std::string_view kDriverVersion = "535.00.00";
+constexpr std::string_view kNvmlVersion = "12.535.00.00";
 constexpr int kCudaVersion = 12020;
 
+constexpr std::pair<Return, const char*> kDescriptions[] = {
+    {nvml::kSuccess, "Success"},
+    {nvml::kUninitialized, "Uninitialized"},
+    {nvml::kInvalidArgument, "Invalid Argument"},
+    {nvml::kNotSupported, "Not Supported"},
+    {nvml::kNoPermission, "Insufficient Permissions"},
+    {nvml::kAlreadyInitialized, "Already Initialized"},
+    {nvml::kNotFound, "Not Found"},
+    {nvml::kInsufficientSize, "Insufficient Size"},
+    {nvml::kInsufficientPower, "Insufficient External Power"},
+    {nvml::kDriverNotLoaded,
+     "Driver Not Loaded (no simulated node: run zeus sim start, or set ZEUS_SIM=2xA100)"},
+    {nvml::kTimeout, "Timeout"},
+    {nvml::kIrqIssue, "Interrupt Request Issue"},
+    {nvml::kLibraryNotFound, "NVML Shared Library Not Found"},
+    {nvml::kFunctionNotFound, "Function Not Found"},
+    {nvml::kCorruptedInforom, "Corrupted infoROM"},
+    {nvml::kGpuIsLost, "GPU is lost"},
+    {nvml::kResetRequired, "GPU requires restart"},
+    {nvml::kOperatingSystem, "The operating system has refused the request"},
+    {nvml::kLibRmVersionMismatch, "Driver/library version mismatch"},
+    {nvml::kInUse, "In use by another client"},
+    {nvml::kMemory, "Insufficient Memory"},
+    {nvml::kNoData, "No Data"},
+    {nvml::kVgpuEccNotSupported, "Not available for a virtual GPU, because ECC is on"},
+    {nvml::kInsufficientResources, "Insufficient Resources"},
+    {nvml::kFreqNotSupported, "Frequency Not Supported"},
+    {nvml::kArgumentVersionMismatch, "Argument Version Mismatch"},
+    {nvml::kDeprecated, "Deprecated"},
+    {nvml::kNotReady, "System Not Ready"},
+    {nvml::kGpuNotFound, "No GPUs Found"},
+    {nvml::kInvalidState, "Invalid State"},
+    {nvml::kResetTypeNotSupported, "Reset Type Not Supported"},
+    {nvml::kUnknown, "Unknown Error"},
+};
+
 const char* Describe(Return code) {
-  switch (code) {
-    case nvml::kSuccess:
-      return "Success";
-    case nvml::kUninitialized:
-      return "Uninitialized";
-    case nvml::kInvalidArgument:
-      return "Invalid Argument";
-    case nvml::kNotSupported:
-      return "Not Supported";
-    case nvml::kNoPermission:
-      return "Insufficient Permissions";
-    case nvml::kNotFound:
-      return "Not Found";
-    case nvml::kInsufficientSize:
-      return "Insufficient Size";
-    case nvml::kDriverNotLoaded:
-      return "Driver Not Loaded (no simulated node: run zeus sim start, or set ZEUS_SIM=2xA100)";
-    case nvml::kTimeout:
-      return "Timeout";
-    case nvml::kGpuIsLost:
-      return "GPU is lost";
-    case nvml::kNoData:
-      return "No Data";
-    case nvml::kArgumentVersionMismatch:
-      return "Argument Version Mismatch";
-    case nvml::kUnknown:
-      return "Unknown Error";
-    default:
-      return "Error of an unknown kind";
-  }
+  for (const auto& [known, description] : kDescriptions)
+    if (known == code) return description;
+  return "Error of an unknown kind";
 }
 
 Return CopyVersion(std::string_view version, char* buffer, unsigned length) {
@@ -401,6 +412,28 @@ NVML_FUNCTION nvmlDeviceGetMPSComputeRunningProcesses_v2(Device device, unsigned
 NVML_FUNCTION nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* count,
                                                          nvml::ProcessInfo* /*entries*/) {
   return ReturnNoProcesses(device, count);
+}
+
+NVML_FUNCTION nvmlDeviceGetRunningProcessDetailList(Device device, nvml::ProcessDetailList* list) {
+  return Library::Instance().Read(device, {list}, [&](const GpuCall& gpu) -> Return {
+    if (list->version != nvml::StructVersion<nvml::ProcessDetailList>(1))
+      return nvml::kArgumentVersionMismatch;
+    if (list->mode > nvml::kProcessesMps) return nvml::kInvalidArgument;
+    const bool compute = list->mode == nvml::kProcessesCompute;
+    const std::vector<int> pids = compute ? gpu.core.processes() : std::vector<int>();
+    const auto needed = static_cast<unsigned>(pids.size());
+    const bool fits = needed == 0 || (list->entry_count >= needed && list->entries != nullptr);
+    list->entry_count = needed;
+    if (!fits) return nvml::kInsufficientSize;
+    for (unsigned i = 0; i < needed; ++i) {
+      list->entries[i] = {.pid = static_cast<unsigned>(pids[i]),
+                          .used_gpu_memory = gpu.core.memory().used_bytes / needed,
+                          .gpu_instance_id = nvml::kNoMigInstance,
+                          .compute_instance_id = nvml::kNoMigInstance,
+                          .used_protected_memory = 0};
+    }
+    return nvml::kSuccess;
+  });
 }
 
 NVML_FUNCTION nvmlDeviceGetProcessUtilization(Device device,

@@ -65,8 +65,3 @@ NVML_FUNCTION nvmlDeviceGetSamples(Device device, int /*type*/, unsigned long lo
                                    nvml::DriverSample* /*samples*/) {
   return Refuse(device, {value_type, count});
 }
-
-NVML_FUNCTION nvmlDeviceGetViolationStatus(Device device, int /*policy*/,
-                                           nvml::ViolationTime* violation) {
-  return Refuse(device, {violation});
-}

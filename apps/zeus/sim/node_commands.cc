@@ -178,7 +178,12 @@ Result<std::filesystem::path> FindLibrary() {
                            (prefix / ZEUS_INSTALL_LIBDIR / "zeus/sim/libnvidia-ml.so.1").string())};
 }
 
-// Returns the folders of LD_LIBRARY_PATH without `ours`.
+// nvidia-smi for simulated GPUs lies in this folder beside the library.
+std::string ProgramFolder(const std::filesystem::path& library) {
+  return (library.parent_path() / "bin").string();
+}
+
+// Returns the folders of a search path without `ours`.
 std::string WithoutFolder(std::string_view folders, const std::string& ours) {
   std::string rest;
   while (true) {
@@ -190,6 +195,16 @@ std::string WithoutFolder(std::string_view folders, const std::string& ours) {
   }
 }
 
+void PrintWithoutFolder(const char* variable, const std::string& ours) {
+  const char* const folders = std::getenv(variable);
+  if (folders == nullptr) return;
+  const std::string rest = WithoutFolder(folders, ours);
+  if (rest.empty())
+    fmt::print("unset {}\n", variable);
+  else
+    fmt::print("export {}={}\n", variable, ShellQuote(rest));
+}
+
 // Prints the commands that undo those of PrintEnvironment(). Neither the node nor the library has
 // to be there any more. Variables that something else has set stay.
 Result<int> PrintUnset() {
@@ -198,13 +213,8 @@ Result<int> PrintUnset() {
   const std::filesystem::path ours = library != nullptr ? library : "";
   if (!ours.string().ends_with("/zeus/sim/libnvidia-ml.so.1")) return 0;
   fmt::print("unset ZEUS_NVML_LIBRARY\n");
-  const char* const folders = std::getenv("LD_LIBRARY_PATH");
-  if (folders == nullptr) return 0;
-  const std::string rest = WithoutFolder(folders, ours.parent_path().string());
-  if (rest.empty())
-    fmt::print("unset LD_LIBRARY_PATH\n");
-  else
-    fmt::print("export LD_LIBRARY_PATH={}\n", ShellQuote(rest));
+  PrintWithoutFolder("PATH", ProgramFolder(ours));
+  PrintWithoutFolder("LD_LIBRARY_PATH", ours.parent_path().string());
   return 0;
 }
 
@@ -222,6 +232,7 @@ Result<int> PrintEnvironment(const std::string& name) {
   fmt::print("export ZEUS_NVML_LIBRARY={}\n", ShellQuote(library.string()));
   fmt::print("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
              ShellQuote(library.parent_path().string()));
+  fmt::print("export PATH={}${{PATH:+:$PATH}}\n", ShellQuote(ProgramFolder(library)));
   return 0;
 }
 

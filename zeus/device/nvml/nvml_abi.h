@@ -209,6 +209,109 @@ struct ViolationTime {                // nvmlViolationTime_t
 };
 static_assert(sizeof(ViolationTime) == 16);
 
+struct Bar1Memory {  // nvmlBAR1Memory_t, bytes
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+static_assert(sizeof(Bar1Memory) == 24);
+
+struct EccErrorCounts {  // nvmlEccErrorCounts_t
+  unsigned long long l1_cache;
+  unsigned long long l2_cache;
+  unsigned long long device_memory;
+  unsigned long long register_file;
+};
+static_assert(sizeof(EccErrorCounts) == 32);
+
+struct DeviceAttributes {  // nvmlDeviceAttributes_t
+  unsigned multiprocessors;
+  unsigned shared_copy_engines;
+  unsigned shared_decoders;
+  unsigned shared_encoders;
+  unsigned shared_jpeg_engines;
+  unsigned shared_optical_flow_engines;
+  unsigned gpu_instance_slices;
+  unsigned compute_instance_slices;
+  unsigned long long memory_megabytes;
+};
+static_assert(sizeof(DeviceAttributes) == 40);
+
+struct FabricInfo {  // nvmlGpuFabricInfo_t
+  unsigned char cluster_uuid[16];
+  Return status;
+  unsigned clique_id;
+  unsigned char state;
+};
+static_assert(sizeof(FabricInfo) == 28);
+
+struct FabricInfoV2 {  // nvmlGpuFabricInfo_v2_t
+  unsigned version;
+  unsigned char cluster_uuid[16];
+  Return status;
+  unsigned clique_id;
+  unsigned char state;
+  unsigned health_mask;
+};
+static_assert(sizeof(FabricInfoV2) == 36 && offsetof(FabricInfoV2, health_mask) == 32);
+
+struct FabricInfoV3 {  // nvmlGpuFabricInfo_v3_t
+  FabricInfoV2 v2;
+  unsigned char health_summary;
+};
+static_assert(sizeof(FabricInfoV3) == 40);
+
+struct ProcessDetail {  // nvmlProcessDetail_v1_t
+  unsigned pid;
+  unsigned long long used_gpu_memory;
+  unsigned gpu_instance_id;
+  unsigned compute_instance_id;
+  unsigned long long used_protected_memory;
+};
+static_assert(sizeof(ProcessDetail) == 32);
+
+struct ProcessDetailList {  // nvmlProcessDetailList_v1_t
+  unsigned version;
+  unsigned mode;
+  unsigned entry_count;
+  ProcessDetail* entries;
+};
+static_assert(sizeof(ProcessDetailList) == 24 && offsetof(ProcessDetailList, entries) == 16);
+
+// nvmlProcessMode_t
+inline constexpr unsigned kProcessesCompute = 0;
+inline constexpr unsigned kProcessesGraphics = 1;
+inline constexpr unsigned kProcessesMps = 2;
+
+using EventSet = struct OpaqueEventSet*;  // nvmlEventSet_t
+
+struct EventData {  // nvmlEventData_t
+  Device device;
+  unsigned long long type;
+  unsigned long long data;
+  unsigned gpu_instance_id;
+  unsigned compute_instance_id;
+};
+static_assert(sizeof(EventData) == 32);
+
+// nvmlEventType
+inline constexpr unsigned long long kEventSingleBitEcc = 0x1;
+inline constexpr unsigned long long kEventDoubleBitEcc = 0x2;
+inline constexpr unsigned long long kEventPerformanceState = 0x4;
+inline constexpr unsigned long long kEventCriticalXid = 0x8;
+
+// nvmlPerfPolicyType_t
+inline constexpr int kPolicyPower = 0;
+inline constexpr int kPolicyThermal = 1;
+inline constexpr int kPolicyReliability = 5;
+inline constexpr int kPolicyAllApplicationClocks = 10;
+inline constexpr int kPolicyAllBaseClocks = 11;
+
+// nvmlPstates_t
+inline constexpr int kPerformanceStateMax = 0;
+inline constexpr int kPerformanceStateIdle = 8;
+inline constexpr int kPerformanceStateUnknown = 32;
+
 struct DriverSample {  // nvmlSample_t
   unsigned long long timestamp;
   Value value;

@@ -65,6 +65,7 @@ std::vector<std::size_t> GpuCore::PartOffsets() {
           offsetof(GpuCore, faults_),        offsetof(GpuCore, state_),
           offsetof(GpuCore, regime_),        offsetof(GpuCore, lead_),
           offsetof(GpuCore, energy_),        offsetof(GpuCore, history_),
+          offsetof(GpuCore, slow_time_),     offsetof(GpuCore, slow_by_),
           offsetof(GpuCore, counter_)};
 }
 
@@ -123,6 +124,7 @@ void GpuCore::EndRegime() {
   const Joules energy = regime_.EnergyUntil(now_);
   energy_.Add(energy);
   history_.Push(regime_, now_);
+  AddSlowTime(slow_time_);
   loads_.CountSteps(now_ - regime_.start, energy);
 }
 
@@ -148,6 +150,7 @@ void GpuCore::BeginRegime(Celsius temperature, double step_position) {
     path = Heat(model.thermal, ambient_, temperature, mean, Leakage::kInsideLimit);
 
   regime_ = {.start = now_, .profile = state_.profile, .thermal = path};
+  slow_by_ = throttle();
   ScheduleNextEvent();
 }
 
@@ -217,17 +220,33 @@ Status GpuCore::LockClock(ClockDomain domain, ClockRange range) {
                     ClockDomainName(domain), range.min.ToMega(), range.max.ToMega(),
                     clocks.front().ToMega(), clocks.back().ToMega())};
   // There is one memory clock: locking it changes nothing.
-  if (domain == ClockDomain::kMemory) return Ok();
-  graphics_lock_.Request(range, KnobArrival());
-  ScheduleNextEvent();
+  if (domain == ClockDomain::kGraphics) RequestLock(range);
   return Ok();
 }
 
 Status GpuCore::ResetClock(ClockDomain domain) {
   ZEUS_RETURN_IF_ERROR(CheckLockable(domain));
-  if (domain == ClockDomain::kMemory) return Ok();
-  graphics_lock_.Request(std::nullopt, KnobArrival());
+  if (domain == ClockDomain::kGraphics) RequestLock(std::nullopt);
+  return Ok();
+}
+
+void GpuCore::RequestLock(const std::optional<ClockRange>& range) {
+  graphics_lock_.Request(range, KnobArrival());
   ScheduleNextEvent();
+}
+
+Status GpuCore::SetApplicationsClock(Hertz clock) {
+  const std::vector<Hertz> clocks = supported_clocks(ClockDomain::kGraphics);
+  if (std::find(clocks.begin(), clocks.end(), clock) == clocks.end())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} MHz is not a supported graphics clock ({} to {} MHz)",
+                             clock.ToMega(), clocks.front().ToMega(), clocks.back().ToMega())};
+  RequestLock(ClockRange{.min = clocks.front(), .max = clock});
+  return Ok();
+}
+
+Status GpuCore::ResetApplicationsClock() {
+  RequestLock(std::nullopt);
   return Ok();
 }
 
@@ -452,6 +471,19 @@ ThrottleReasons GpuCore::throttle() const {
           .power_cap = state_.power_capped,
           .thermal = cooling_ == Cooling::kSlowedDown,
           .locked_clock = !idle && lock && lock->max < model().graphics_clock.max};
+}
+
+void GpuCore::AddSlowTime(SlowTime& sum) const {
+  const Seconds passed = std::max(now_ - regime_.start, Seconds(0));
+  if (slow_by_.power_cap) sum.power += passed;
+  if (slow_by_.thermal) sum.thermal += passed;
+  if (slow_by_.locked_clock) sum.lock += passed;
+}
+
+SlowTime GpuCore::slow_time() const {
+  SlowTime sum = slow_time_;
+  AddSlowTime(sum);
+  return sum;
 }
 
 std::vector<int> GpuCore::processes() const {

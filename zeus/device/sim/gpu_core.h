@@ -27,6 +27,13 @@ struct EngineState {
   Joules energy;  // Exact energy of its iterations since it was attached.
 };
 
+// How long a GPU has worked below its highest clock since it started, by the reason.
+struct SlowTime {
+  Seconds power{};    // The power limit lowered the clock.
+  Seconds thermal{};  // The board was too hot.
+  Seconds lock{};     // A program had locked the clock below the highest.
+};
+
 // The whole changing state of one simulated GPU and the laws by which it changes. Both forms of
 // the simulated GPU are built on it: in process (SimulatedGpu) and in shared memory (SharedNode).
 //
@@ -67,6 +74,7 @@ class GpuCore {
   MemoryUse memory() const;
   Hertz clock(ClockDomain domain) const;
   ThrottleReasons throttle() const;
+  SlowTime slow_time() const;
   std::vector<int> processes() const;  // With a load on this GPU.
 
   // Knobs. What was requested shows at once; the GPU obeys after the part's latency (20 ms,
@@ -76,6 +84,14 @@ class GpuCore {
   std::vector<Hertz> supported_clocks(ClockDomain domain) const;  // Sorted, lowest first.
   Status LockClock(ClockDomain domain, ClockRange range);
   Status ResetClock(ClockDomain domain);
+  // The lock of the graphics clock that was requested last, if there is one.
+  const std::optional<ClockRange>& requested_clock_lock() const {
+    return graphics_lock_.requested();
+  }
+  // Lets the graphics clock rise to one of the supported clocks and no higher. Unlike a lock, every
+  // part can do it, and the clock falls as usual when the GPU is idle.
+  Status SetApplicationsClock(Hertz clock);
+  Status ResetApplicationsClock();
   Persistence persistence() const { return persistence_; }
   void SetPersistence(Persistence mode) { persistence_ = mode; }
   void SetKnobLatency(Seconds mean) { knob_latency_ = mean; }
@@ -127,6 +143,8 @@ class GpuCore {
   void EndRegime();     // Counts energy and steps of the present one up to now().
   void BeginRegime(Celsius temperature, double step_position);
   void ScheduleNextEvent();
+  void AddSlowTime(SlowTime& sum) const;  // Adds that of the present regime.
+  void RequestLock(const std::optional<ClockRange>& range);
   void UpdateCounter(CounterRegister& counter) const;
   Status CheckLockable(ClockDomain domain) const;
   Watts PhysicalLimit() const;
@@ -158,9 +176,11 @@ class GpuCore {
 
   OperatingState state_{};
   Regime regime_;
-  std::uint32_t lead_ = 0;  // The workload whose steps shape the power; 0 if there is none.
-  EnergySum energy_;        // Up to the start of the regime.
-  PowerHistory history_;    // Holds the regimes before the present one.
+  std::uint32_t lead_ = 0;   // The workload whose steps shape the power; 0 if there is none.
+  EnergySum energy_;         // Up to the start of the regime.
+  PowerHistory history_;     // Holds the regimes before the present one.
+  SlowTime slow_time_;       // Up to the start of the regime.
+  ThrottleReasons slow_by_;  // During the regime.
   CounterRegister counter_;
 };
 

@@ -157,6 +157,42 @@ TEST(GpuCoreTest, ALockedClockLowersPowerByTheLawOfVoltageAndFrequency) {
   EXPECT_EQ(core.clock(ClockDomain::kGraphics), 1410_MHz);
 }
 
+TEST(GpuCoreTest, AnApplicationsClockBoundsTheClockOnEveryPart) {
+  GpuCore core(Model("P100"), 1, 0);  // It cannot lock its clock.
+  ASSERT_TRUE(core.AttachLoad(Draw(200_W)).ok());
+  const Hertz clock = core.supported_clocks(ClockDomain::kGraphics)[10];
+  ASSERT_TRUE(core.SetApplicationsClock(clock).ok());
+  Settle(core);
+  EXPECT_EQ(core.clock(ClockDomain::kGraphics), clock);
+  EXPECT_EQ(core.SetApplicationsClock(clock + 1_MHz).error().code, ErrorCode::kInvalidArgument);
+  ASSERT_TRUE(core.ResetApplicationsClock().ok());
+  Settle(core);
+  EXPECT_EQ(core.clock(ClockDomain::kGraphics), core.model().graphics_clock.max);
+}
+
+TEST(GpuCoreTest, TheTimeBelowTheHighestClockIsCountedByItsReason) {
+  GpuCore core(Model("A100"), 1, 0);
+  const auto load = core.AttachLoad(Draw(350_W));
+  core.AdvanceTo(10s);
+  EXPECT_EQ(core.slow_time().power, 0s);
+
+  core.SetKnobLatency(0s);
+  ASSERT_TRUE(core.SetPowerLimit(200_W).ok());
+  core.AdvanceTo(14s);
+  EXPECT_NEAR(core.slow_time().power.count(), 4.0, 1e-9);
+  ASSERT_TRUE(core.SetPowerLimit(400_W).ok());
+  ASSERT_TRUE(core.LockClock(ClockDomain::kGraphics, {.min = 705_MHz, .max = 705_MHz}).ok());
+  core.AdvanceTo(20s);
+  EXPECT_NEAR(core.slow_time().power.count(), 4.0, 1e-9);
+  EXPECT_NEAR(core.slow_time().lock.count(), 6.0, 1e-9);
+
+  // A GPU without work is not held down by anything.
+  core.DetachLoad(load.value());
+  core.AdvanceTo(30s);
+  EXPECT_NEAR(core.slow_time().lock.count(), 6.0, 1e-9);
+  EXPECT_EQ(core.slow_time().thermal, 0s);
+}
+
 TEST(GpuCoreTest, LoadsThatShareAddUpToTheLimit) {
   GpuCore core(Model("A100"), 1, 0);
   ASSERT_TRUE(core.AttachLoad(Draw(150_W)).ok());
