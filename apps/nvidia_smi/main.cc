@@ -1,6 +1,8 @@
 // The options of nvidia-smi that scripts use. Its command line is older than the usual rules ("-pl
 // 200", "--id=0"), so it is parsed here.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <map>
@@ -126,9 +128,15 @@ int Complain(const Error& error) {
 
 // Everything that a program prints goes to this file.
 Status RedirectOutput(std::string_view file) {
-  if (file.empty() || std::freopen(std::string(file).c_str(), "w", stdout) != nullptr) return Ok();
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("Failed to open \"{}\" for writing.", file)};
+  if (file.empty()) return Ok();
+  const int opened =
+      ::open(std::string(file).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (opened < 0)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("Failed to open \"{}\" for writing.", file)};
+  ::dup2(opened, STDOUT_FILENO);
+  ::close(opened);
+  return Ok();
 }
 
 std::optional<int> ChangeSettings(const std::vector<Gpu>& gpus, const Values& values) {

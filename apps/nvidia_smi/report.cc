@@ -44,6 +44,7 @@ void PrintCsvRow(const std::vector<const Field<Subject>*>& fields, const Subject
 Result<CsvFormat> ParseCsvFormat(std::string_view text) {
   CsvFormat format;
   bool csv = false;
+  if (text.empty()) return Error{ErrorCode::kInvalidArgument, "\"--format=csv\" must be given."};
   for (const std::string_view part : SplitAtCommas(text)) {
     if (part == "csv")
       csv = true;
@@ -126,7 +127,7 @@ void PrintGpuRow(const Gpu& gpu) {
   const std::string power = Whole(gpu, "power.draw", "W") + " / " + Whole(gpu, "power.limit", "W");
   const std::string memory =
       Whole(gpu, "memory.used", "MiB") + " / " + Whole(gpu, "memory.total", "MiB");
-  fmt::print("| {:>3} {:>6} {:>6} {:>20} | {:>20} | {:>8} {:>11} |\n", Whole(gpu, "fan.speed", "%"),
+  fmt::print("| {:>3} {:>6} {:>6} {:>21} | {:>20} | {:>8} {:>11} |\n", Whole(gpu, "fan.speed", "%"),
              Whole(gpu, "temperature.gpu", "C"), ReadField(gpu, "pstate", "N/A"), power, memory,
              Whole(gpu, "utilization.gpu", "%"), ReadField(gpu, "compute_mode", "N/A"));
 }
@@ -138,7 +139,7 @@ void PrintTable(const std::vector<Gpu>& gpus) {
   const std::string columns = fmt::format("+{0:-<41}+{0:-<22}+{0:-<22}+", "");
   fmt::print("{}\n", LocalTime("%a %b %e %H:%M:%S %Y"));
   fmt::print("+{:-<87}+\n", "");
-  fmt::print("| NVIDIA-SMI {:<20} Driver Version: {:<18} CUDA Version: {:<9} |\n",
+  fmt::print("| NVIDIA-SMI {:<17} Driver Version: {:<16} CUDA Version: {:<9} |\n",
              DriverVersion(driver), DriverVersion(driver), CudaVersion(driver));
   fmt::print("{}\n", columns);
   fmt::print("| GPU  {:<26}{:>8} | {:<16} {:>3} | {:>20} |\n", "Name", "Persist.", "Bus-Id", "Dis",
