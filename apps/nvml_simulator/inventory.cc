@@ -16,7 +16,8 @@ constexpr int kPowerSourceAc = 0;
 constexpr unsigned kBusTypePcie = 2;
 constexpr unsigned kAccountingBuffer = 4000;
 constexpr unsigned kFirstInterrupt = 100;
-constexpr unsigned long long kBar1Bytes = 32ULL << 30;  // Boards with resizable BARs have this much.
+constexpr unsigned long long kBar1Bytes = 32ULL
+                                          << 30;  // Boards with resizable BARs have this much.
 constexpr unsigned long long kBar1Used = 1ULL << 20;
 constexpr int kEccKinds = 2;     // Corrected and uncorrected.
 constexpr int kEccCounters = 2;  // Since the driver was loaded and since the board was made.
