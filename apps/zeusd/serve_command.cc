@@ -89,6 +89,21 @@ void AddServeCommand(Verb app, Action& action) {
                  "Set knobs of GPUs by the commands in this file, where it has some")
       .Check(NotEmpty())
       .TypeName("FILE");
+  verb.AddOption("--pod-resources", options->pod_resources,
+                 "The socket on which the kubelet tells which container has which device; its own "
+                 "one where there is a kubelet")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--pod-logs", options->pod_logs,
+                 "The kubelet's folder of logs, whose names tell the uids of pods")
+      .Check(NotEmpty())
+      .TypeName("FOLDER")
+      .ShowDefault();
+  verb.AddOption("--sysfs", options->sysfs,
+                 "The machine's sysfs: that of a container hides the power of CPUs")
+      .Check(NotEmpty())
+      .TypeName("FOLDER")
+      .ShowDefault();
   verb.Footer(
       "Prints \"zeusd: ready on …\" when it listens and what a killed daemon left is put back. "
       "SIGTERM and SIGINT put all knobs back and end it; SIGHUP reads the configuration again and "

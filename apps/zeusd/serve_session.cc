@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -28,7 +30,10 @@
 #include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
 #include "zeus/device/nvml/compute_processes.h"
+#include "zeus/device/nvml/partitions.h"
 #include "zeus/http/server.h"
+#include "zeus/kubernetes/pod_resources.h"
+#include "zeus/kubernetes/resource_slices.h"
 #include "zeus/process/service_manager.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/web/application.h"
@@ -142,8 +147,9 @@ Result<std::set<ApiGroup>> Groups(const std::vector<std::string>& names) {
 }
 
 // All devices of the machine, whatever CUDA_VISIBLE_DEVICES and its relatives hide from programs.
-Result<Node> DiscoverAll(Clock& clock) {
+Result<Node> DiscoverAll(Clock& clock, const std::string& sysfs) {
   Surroundings machine = RealSurroundings(clock);
+  machine.sysfs = sysfs;
   machine.environment = [environment = machine.environment](const std::string& name) {
     return name.ends_with("_VISIBLE_DEVICES") ? std::nullopt : environment(name);
   };
@@ -168,6 +174,34 @@ decltype(DaemonOptions::process_use) ProcessUses(const Node& node) {
       uses.push_back({.pid = sample.pid, .time = sample.time, .compute = sample.compute});
     return uses;
   };
+}
+
+// How pods are found; nullopt where neither an option nor a folder says that there is a kubelet.
+std::optional<PodWatch::Options> Pods(const ServeOptions& options, const Clock& clock) {
+  std::string socket = options.pod_resources;
+  if (socket.empty()) {
+    socket = kubernetes::kPodResourcesSocket;
+    std::error_code failure;
+    if (!fs::exists(fs::path(socket).parent_path(), failure)) return std::nullopt;
+  }
+  const auto slices = std::make_shared<std::optional<kubernetes::ResourceSlices>>(
+      kubernetes::ResourceSlices::OfThisPod(clock, ProcessEnvironment()));
+  const auto boards = std::make_shared<std::map<std::string, std::string>>();
+  return PodWatch::Options{
+      .list = [socket, &clock] { return kubernetes::ListPodResources(socket, clock); },
+      // The driver is asked once for each part: a part never moves to another board.
+      .board_of = [boards](const std::string& partition) -> std::optional<std::string> {
+        const auto known = boards->find(partition);
+        if (known != boards->end()) return known->second;
+        const auto board = nvml::BoardOfPartition(partition);
+        if (!board.ok()) return std::nullopt;
+        return boards->emplace(partition, board.value()).first->second;
+      },
+      .claimed = [slices](const kubernetes::ClaimedDevice& device) -> std::optional<std::string> {
+        if (!*slices) return std::nullopt;
+        return (*slices)->Find(device);
+      },
+      .logs = options.pod_logs};
 }
 
 // Servers on all the addresses. They share the handler.
@@ -366,7 +400,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
     ZEUS_TRY(frame.log, http::AccessLog::Open(options.files.access_log, clock));
   }
   ZEUS_TRY(const fs::path knobs, KnobFolder());
-  ZEUS_TRY(Node node, DiscoverAll(clock));
+  ZEUS_TRY(Node node, DiscoverAll(clock, options.sysfs));
   if (!options.command_overrides.empty()) {
     ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
     SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
@@ -378,7 +412,8 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
                                             .standing_file = places.standing,
                                             .jobs_file = places.state / "jobs.json",
                                             .audit_file = places.audit,
-                                            .process_use = process_use}));
+                                            .process_use = process_use,
+                                            .pods = Pods(options, clock)}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;
   const http::OriginGuard::Options origins = Origins(tcp_address, options.hosts);

@@ -28,6 +28,9 @@ struct ServeOptions {
   std::string state_folder{};         // Empty: that of the socket.
   std::string audit_log{};            // Empty: $LOGS_DIRECTORY, else the state folder.
   std::uint64_t workers = 16;
+  std::string pod_resources{};  // Empty: the kubelet's own socket, where there is a kubelet.
+  std::string pod_logs = "/var/log/pods";
+  std::string sysfs = "/sys";
   std::string command_overrides{};  // Empty: the driver sets the knobs.
   // Options of the reference's daemon that mean nothing here.
   double ignored_hz = 0;

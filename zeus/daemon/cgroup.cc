@@ -82,21 +82,6 @@ std::optional<std::pair<std::string_view, ContainerRuntime>> ScopeOfContainer(
   return std::nullopt;
 }
 
-// "pod7b1c…", "kubepods-burstable-pod7b1c_….slice": the uid with hyphens, else empty. Uids are
-// those of the API server, or hashes in the case of static pods.
-std::string PodUid(std::string_view name) {
-  std::string_view uid = Between(name, "pod", "");
-  if (name.ends_with(".slice")) {
-    const std::size_t pod = name.rfind("-pod");
-    uid = pod == std::string_view::npos ? "" : Between(name.substr(pod), "-pod", ".slice");
-  }
-  std::string text(uid);
-  std::ranges::replace(text, '_', '-');
-  const bool known = (text.size() == 36 || text.size() == 32) &&
-                     std::ranges::all_of(text, [](char c) { return IsHexadecimal(c) || c == '-'; });
-  return known ? text : std::string();
-}
-
 // Reads a path component by component; each function handles those inside one kind of thing.
 class CgroupWalk {
  public:
@@ -106,7 +91,8 @@ class CgroupWalk {
       const std::size_t slash = std::min(path.find('/'), path.size());
       const std::string_view name = path.substr(0, slash);
       path.remove_prefix(std::min(slash + 1, path.size()));
-      // A group namespace shows what is outside of it by "..".
+      // A group namespace shows the groups outside of it by "..".
+      if (name == "..") beside_ = beside_ || depth == 0;
       if (!name.empty() && name != "." && name != "..") Visit(name, depth++);
     }
     if (found_ && !found_->uid) found_->uid = uid_;
@@ -137,7 +123,25 @@ class CgroupWalk {
     }
   }
 
+  // The first name after ".." is a neighbour of the reader's own group or of one above it: a reader
+  // in a pod sees neither "kubepods" nor, for pods of its own class, the group of the class.
+  // Returns whether that explains the name.
+  bool VisitBeside(std::string_view name) {
+    if (name == "burstable" || name == "besteffort" || name.ends_with("kubepods-burstable.slice") ||
+        name.ends_with("kubepods-besteffort.slice")) {
+      place_ = Place::kKubernetes;
+    } else if (!PodUid(name).empty()) {
+      VisitKubernetes(name);
+    } else if (const auto scope = ScopeOfContainer(name);
+               IsContainerId(name) || (scope && scope->second.name.empty())) {
+      // A container that shares the reader's parent. What is below is that container's own.
+      place_ = Place::kEnd;
+    }
+    return place_ != Place::kOutside;
+  }
+
   void VisitOutside(std::string_view name, std::size_t depth) {
+    if (depth == 0 && beside_ && VisitBeside(name)) return;
     if (const auto uid = ParseUid(Between(name, "user-", ".slice"))) uid_ = uid;
     if (name == "slurmstepd.scope" || name.ends_with("_slurmstepd.scope") ||
         (depth == 0 && name.starts_with("slurm") && !IsUnit(name) && !name.ends_with(".slice"))) {
@@ -242,6 +246,7 @@ class CgroupWalk {
   }
 
   Place place_ = Place::kOutside;
+  bool beside_ = false;  // The path begins with "..".
   std::optional<JobIdentity> found_{};
   std::optional<uid_t> uid_{};
   std::string_view manager_{};
@@ -272,6 +277,22 @@ int LineWeight(std::string_view line) {
 }
 
 }  // namespace
+
+bool IsPodUid(std::string_view text) {
+  return (text.size() == 36 || text.size() == 32) &&
+         std::ranges::all_of(text, [](char c) { return IsHexadecimal(c) || c == '-'; });
+}
+
+std::string PodUid(std::string_view name) {
+  std::string_view uid = Between(name, "pod", "");
+  if (name.ends_with(".slice")) {
+    const std::size_t pod = name.rfind("-pod");
+    uid = pod == std::string_view::npos ? "" : Between(name.substr(pod), "-pod", ".slice");
+  }
+  std::string text(uid);
+  std::ranges::replace(text, '_', '-');
+  return IsPodUid(text) ? text : std::string();
+}
 
 std::optional<JobIdentity> JobOfCgroup(std::string_view path) {
   if (path.size() > kLongestPath || !path.starts_with('/')) return std::nullopt;

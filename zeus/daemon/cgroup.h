@@ -38,6 +38,12 @@ struct JobIdentity {
 // nothing known.
 std::optional<JobIdentity> JobOfCgroup(std::string_view path);
 
+// The uid in the name of a pod's group, "pod7b1c…" or "kubepods-burstable-pod7b1c_….slice", with
+// hyphens; empty where the name is none of a pod.
+std::string PodUid(std::string_view name);
+// Whether the text is a uid as the API server gives it to pods, or the hash that a static pod has.
+bool IsPodUid(std::string_view text);
+
 // The most telling path in the text of /proc/PID/cgroup: one that belongs to a job, where
 // controllers disagree (cgroups v1), else that of cgroups v2. Empty where the text has none.
 std::string CgroupOfProcess(std::string_view text);

@@ -47,6 +47,26 @@ TEST(CgroupTest, PodsOfBothDriversAndAllRuntimes) {
     EXPECT_EQ(JobOfCgroup(path), pod) << path;
 }
 
+TEST(CgroupTest, PodsAsADaemonInAPodSeesThem) {
+  const JobIdentity pod{JobKind::kPod, "pod:" + kUid, "", std::nullopt, kId};
+  const std::string slice = "-pod" + kUidInSlice + ".slice/cri-containerd-" + kId + ".scope";
+  for (const std::string& path :
+       {// Of the reader's own class, of another one, and of the class "guaranteed".
+        "/../../kubepods-burstable" + slice,
+        "/../../../kubepods-besteffort.slice/kubepods-besteffort" + slice,
+        "/../../../kubepods" + slice, "/../../kubelet-kubepods-burstable" + slice + "/made-inside",
+        "/../../pod" + kUid + "/" + kId, "/../../../besteffort/pod" + kUid + "/" + kId})
+    EXPECT_EQ(JobOfCgroup(path), pod) << path;
+}
+
+TEST(CgroupTest, ContainersBesideThatOfTheDaemonCannotPassForPods) {
+  const std::string forged = "/kubepods/pod" + kUid + "/" + kId;
+  EXPECT_EQ(JobOfCgroup("/../" + kId + forged), std::nullopt);
+  EXPECT_EQ(JobOfCgroup("/../cri-containerd-" + kId + ".scope"), std::nullopt);
+  EXPECT_EQ(JobOfCgroup("/burstable/pod" + kUid + "/" + kId), std::nullopt);
+  EXPECT_EQ(JobOfCgroup("/made/../burstable/pod" + kUid + "/" + kId), std::nullopt);
+}
+
 TEST(CgroupTest, APodWithoutAContainerAndAStaticPod) {
   EXPECT_EQ(JobOfCgroup("/kubepods/burstable/pod" + kUid),
             (JobIdentity{JobKind::kPod, "pod:" + kUid}));

@@ -32,10 +32,11 @@ std::string CgroupOf(std::string_view pid, const fs::path& procfs) {
   return text.ok() ? CgroupOfProcess(text.value()) : std::string();
 }
 
-bool IsPlace(const JobSpec& spec, const std::string& cgroup) {
+// `place`: what the group belongs to.
+bool IsPlace(const JobSpec& spec, const std::string& cgroup,
+             const std::optional<JobIdentity>& place) {
   if (IsInCgroup(cgroup, spec.cgroup)) return true;
-  const auto job = JobOfCgroup(cgroup);
-  return job && job->job == spec.id;
+  return place && place->job == (spec.place.empty() ? spec.id : spec.place);
 }
 
 // The processes of a machine by their control groups.
@@ -107,9 +108,11 @@ struct JobBook::Weights {
   };
   std::map<const Job*, OfJob> jobs{};
   double others = 0.0;  // The weight of processes of no job.
+  double unclear =
+      0.0;  // That of processes that several jobs claim, as two containers of a pod do.
 
   double total() const {
-    double sum = others;
+    double sum = others + unclear;
     for (const auto& [job, weight] : jobs) sum += weight.total;
     return sum;
   }
@@ -192,7 +195,7 @@ std::vector<JobBook::View> JobBook::List() const {
 
 bool JobBook::Includes(const Job& job, const Caller& caller) const {
   if (job.ended || !caller.uid || (job.spec.uid && job.spec.uid != caller.uid)) return false;
-  if (IsPlace(job.spec, caller.cgroup)) return true;
+  if (IsPlace(job.spec, caller.cgroup, JobOfCgroup(caller.cgroup))) return true;
   return caller.process && std::ranges::find(job.processes, *caller.process) != job.processes.end();
 }
 
@@ -244,16 +247,21 @@ JobBook::Weights JobBook::Weigh(const Slice& slice, const std::map<std::int64_t,
   for (const Slice::Sample& sample : slice.samples) {
     const double weight = UsableWeight(sample.utilisation);
     const Found& process = processes.at(sample.pid);
-    const auto owner = std::ranges::find_if(jobs, [&](const Job* job) {
-      return IsPlace(job->spec, process.cgroup) ||
+    const auto place = JobOfCgroup(process.cgroup);
+    const auto owns = [&](const Job* job) {
+      return IsPlace(job->spec, process.cgroup, place) ||
              (process.identity &&
               std::ranges::find(job->processes, *process.identity) != job->processes.end());
-    });
+    };
+    const auto owner = std::ranges::find_if(jobs, owns);
     if (owner == jobs.end()) {
       weights.others += weight;
       continue;
     }
-    const auto place = JobOfCgroup(process.cgroup);
+    if (std::any_of(owner + 1, jobs.end(), owns)) {
+      weights.unclear += weight;
+      continue;
+    }
     Weights::OfJob& own = weights.jobs[*owner];
     own.total += weight;
     own.steps[place && place->kind == JobKind::kSlurm ? place->step : ""] += weight;
@@ -301,7 +309,8 @@ void JobBook::Book(const Slice& slice) {
   const bool busy = all > 0.0 && slice.energy > slice.idle;
   // Parts of the energy, so that they also split a sigma of a slice without energy.
   const double busy_part = busy ? (slice.energy - slice.idle) / slice.energy : 0.0;
-  total.shared_idle += (1.0 - busy_part) * slice.energy;
+  const double unclear_part = busy ? busy_part * weights.unclear / all : 0.0;
+  total.shared_idle += (1.0 - busy_part + unclear_part) * slice.energy;
   for (Job* job : jobs) job->shares.at(slice.device).shared = true;
   if (!busy) return;
   for (Job* job : jobs) {
@@ -348,14 +357,14 @@ JobBook::Look JobBook::LookAt(const std::vector<Watched>& watched) const {
   if (watched.empty()) return look;
   look.busy = ReadBusyTime(options_.procfs);
   for (const auto& [cgroup, pids] : ProcessesByCgroup(options_.procfs)) {
-    const auto named = JobOfCgroup(cgroup);
-    for (const Watched& job : watched) {
-      const bool inside =
-          IsInCgroup(cgroup, job.spec.cgroup) || (named && named->job == job.spec.id);
-      if (!inside) continue;
-      look.occupied.insert(job.spec.id);
-      for (const std::int64_t pid : pids) look.Add(job.spec.id, pid, options_.procfs);
-    }
+    const auto place = JobOfCgroup(cgroup);
+    std::vector<const Watched*> inside;
+    for (const Watched& job : watched)
+      if (IsPlace(job.spec, cgroup, place)) inside.push_back(&job);
+    for (const Watched* job : inside) look.occupied.insert(job->spec.id);
+    // Time that several jobs claim is nobody's: it would be counted twice.
+    if (inside.size() != 1) continue;
+    for (const std::int64_t pid : pids) look.Add(inside.front()->spec.id, pid, options_.procfs);
   }
   for (const Watched& job : watched)
     for (const ProcessIdentity& process : job.processes)

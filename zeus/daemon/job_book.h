@@ -26,12 +26,12 @@ namespace zeus::daemon {
 // The jobs that schedulers have registered, who belongs to them, and the energy of their devices.
 //
 // A process belongs to a job when it is the job's user's and is in the job's cgroup, in a cgroup
-// that says the job's id ("slurm:1234"), or one of its pids. A job ends when it is told so, or when
-// nobody has been in it for 10 s after somebody was.
+// that says the job's place or id ("pod:7b1c…", "slurm:1234"), or one of its pids. A job ends when
+// it is told so, or when nobody has been in it for 10 s after somebody was.
 //
 // Energy of a device belongs to the job that has it; jobs that share it get parts in proportion to
-// the utilisation by their processes, and none of what it draws when idle. The parts add up to the
-// energy of the device, to rounding.
+// the utilisation by their processes, and none of what it draws when idle or for processes that
+// several of them claim. The parts add up to the energy of the device, to rounding.
 //
 // Thread-safe; the clock must outlive it.
 class JobBook {
@@ -110,8 +110,9 @@ class JobBook {
   struct DeviceTotal {
     Joules total{};
     Joules of_jobs{};
-    Joules shared_idle{};  // Drawn without work while several jobs had the device.
-    Joules no_job{};       // While no job had it, or by processes of no job.
+    // Drawn while several jobs had the device, without work or for nobody knows which of them.
+    Joules shared_idle{};
+    Joules no_job{};  // While no job had it, or by processes of no job.
   };
   std::map<std::string, DeviceTotal> Totals() const;
 

@@ -107,6 +107,50 @@ TEST(JobSpecTest, MistakesAreNamedByTheirField) {
               HasSubstr("user: "));
 }
 
+TEST(JobSpecTest, ContainersOfKubernetesHaveSlashesInTheirIdsAndPerhapsAPlace) {
+  JobSpec spec{.id = "k8s:team-a/" + std::string(253, 'p') + "/main", .place = "pod:7b1c"};
+  EXPECT_EQ(ParseJobSpec(ToJson(spec)).value(), spec);
+  spec.place = "";
+  EXPECT_EQ(ParseJobSpec(ToJson(spec)).value(), spec);
+  for (const char* id : {"k8s:a/b/c/d", "k8s:a//b", "k8s:a/", "k8s:a/b c"})
+    EXPECT_THAT(Refusal(fmt::format(R"({{"id": "{}", "devices": []}})", id).c_str()).message,
+                HasSubstr("id: must be like k8s:namespace/pod/container"));
+}
+
+TEST_F(JobBookTest, ProcessesOfAPlaceBelongToItsJobAndToNobodyWhereTwoClaimThem) {
+  const std::string uid = "7b1c2d3e-0011-2233-4455-66778899aabb";
+  const std::string group = "/kubepods/pod" + uid + "/x";
+  Start(10, group, 100, 0);
+  Start(20, "/kubepods/pod0123456789abcdef0123456789abcdef/x");
+  const auto job = [](const std::string& name, const std::string& device, const std::string& pod) {
+    return JobSpec{.id = "k8s:n/p/" + name, .devices = {device}, .place = "pod:" + pod};
+  };
+  ASSERT_TRUE(book_.Register(job("a", "GPU-1", uid)).ok());
+  ASSERT_TRUE(book_.Register(job("b", "GPU-2", uid)).ok());
+  ASSERT_TRUE(book_.Register(job("c", "GPU-1", "0123456789abcdef0123456789abcdef")).ok());
+  EXPECT_THAT(book_.DevicesOf(Process(5, group)), UnorderedElementsAre("GPU-1", "GPU-2"));
+  book_.Book({"GPU-1", Joules(100), Joules(10), Joules(20), {{10, 0.3}, {20, 0.1}}});
+  EXPECT_NEAR(Share("k8s:n/p/a").energy.value(), 60, kRounding);
+  EXPECT_NEAR(Share("k8s:n/p/c").energy.value(), 20, kRounding);
+  ASSERT_TRUE(book_.Register(job("d", "GPU-1", uid)).ok());
+  book_.Book({"GPU-1", Joules(100), Joules(10), Joules(20), {{10, 0.3}, {20, 0.1}}});
+  EXPECT_NEAR(Share("k8s:n/p/a").energy.value(), 60, kRounding) << "or it was d";
+  EXPECT_NEAR(Share("k8s:n/p/d").energy.value(), 0, kRounding);
+  EXPECT_NEAR(Share("k8s:n/p/c").energy.value(), 40, kRounding);
+  EXPECT_NEAR(book_.Totals().at("GPU-1").shared_idle.value(), 20 + 20 + 60, kRounding);
+  book_.Step();
+  Start(10, group, 100, 500);
+  clock_.Advance(2s);
+  book_.Step();
+  EXPECT_EQ(book_.Find("k8s:n/p/a")->cpu_time, Seconds(0)) << "its time is not counted twice";
+  EXPECT_FALSE(book_.Find("k8s:n/p/d")->ended);
+  End(10);
+  clock_.Advance(11s);
+  book_.Step();
+  EXPECT_TRUE(book_.Find("k8s:n/p/d")->ended);
+  EXPECT_FALSE(book_.Find("k8s:n/p/c")->ended);
+}
+
 TEST_F(JobBookTest, ACallerBelongsByUserAndPlace) {
   ASSERT_TRUE(book_.Register({.id = "slurm:7", .uid = 1001, .devices = {"GPU-1", "GPU-2"}}).ok());
   ASSERT_TRUE(

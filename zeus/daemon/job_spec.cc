@@ -8,6 +8,7 @@
 #include "zeus/base/field_reader.h"
 #include "zeus/base/identifier.h"
 #include "zeus/base/json.h"
+#include "zeus/base/text.h"
 
 namespace zeus::daemon {
 namespace {
@@ -15,8 +16,10 @@ namespace {
 constexpr std::size_t kMostDevices = 256;
 constexpr std::size_t kMostPids = 1024;
 constexpr std::size_t kMostLabels = 64;
-constexpr std::size_t kLongestJobText = 200;
+constexpr std::size_t kLongestJobText = 256;
 constexpr std::size_t kLongestCgroup = 4096;
+constexpr std::size_t kMostIdParts = 3;
+constexpr std::size_t kLongestId = 700;
 
 bool IsShortText(const std::string& text) {
   return text.size() <= kLongestJobText &&
@@ -52,12 +55,29 @@ Status CheckJobLists(const JobSpec& spec) {
   return Ok();
 }
 
+// "k8s:<namespace>/<pod>/<container>": the parts are as identifiers are, but may be longer.
+Status CheckJobId(std::string_view id) {
+  if (!id.starts_with(kContainerJob)) return CheckIdentifier("id", id);
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_.:/").find(c) != std::string_view::npos;
+  };
+  const auto slashes = static_cast<std::size_t>(std::ranges::count(id, '/'));
+  if (id.size() > kLongestId || !std::ranges::all_of(id, allowed) || slashes >= kMostIdParts ||
+      id.front() == '/' || id.back() == '/' || id.find("//") != std::string_view::npos)
+    return FieldError("id", "must be like k8s:namespace/pod/container: " + Quote(id));
+  return Ok();
+}
+
 Status CheckJobSpec(const JobSpec& spec) {
   if (spec.id.empty()) return FieldError("id", "must not be empty");
-  ZEUS_RETURN_IF_ERROR(CheckIdentifier("id", spec.id));
+  ZEUS_RETURN_IF_ERROR(CheckJobId(spec.id));
+  ZEUS_RETURN_IF_ERROR(CheckIdentifier("place", spec.place));
   if (spec.uid == std::numeric_limits<uid_t>::max()) return FieldError("uid", "is no user");
-  if (!spec.uid && spec.cgroup.empty() && spec.pids.empty())
-    return FieldError("uid", "a job needs it, or a cgroup, or pids");
+  // The devices of a container are its own even where nothing tells its processes.
+  const bool container = spec.id.starts_with(kContainerJob);
+  if (!spec.uid && spec.cgroup.empty() && spec.pids.empty() && spec.place.empty() && !container)
+    return FieldError("uid", "a job needs it, or a cgroup, a place or pids");
   ZEUS_RETURN_IF_ERROR(CheckJobCgroup(spec.cgroup));
   return CheckJobLists(spec);
 }
@@ -71,6 +91,7 @@ Result<JobSpec> ParseJobSpec(const Json& json) {
   reader.Read("uid", spec.uid);
   reader.Require("devices", spec.devices);
   reader.ReadUnlessNull("cgroup", spec.cgroup);
+  reader.ReadUnlessNull("place", spec.place);
   reader.ReadUnlessNull("pids", spec.pids);
   reader.ReadUnlessNull("labels", spec.labels);
   ZEUS_RETURN_IF_ERROR(reader.Finish());
@@ -84,6 +105,7 @@ Json ToJson(const JobSpec& spec) {
           {"uid", spec.uid ? Json(*spec.uid) : Json(nullptr)},
           {"devices", spec.devices},
           {"cgroup", spec.cgroup.empty() ? Json(nullptr) : Json(spec.cgroup)},
+          {"place", spec.place.empty() ? Json(nullptr) : Json(spec.place)},
           {"pids", spec.pids},
           {"labels", spec.labels}};
 }

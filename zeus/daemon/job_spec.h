@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/json_fwd.h"
@@ -13,13 +14,18 @@
 
 namespace zeus::daemon {
 
+// The ids of containers of Kubernetes begin with this: "k8s:<namespace>/<pod>/<container>".
+inline constexpr std::string_view kContainerJob = "k8s:";
+
 // A job as its scheduler registers it: the body of POST /v1/jobs.
 struct JobSpec {
-  std::string id{};            // "slurm:1234"
+  std::string id{};            // "slurm:1234", "k8s:team-a/train-0/main"
   std::optional<uid_t> uid{};  // The owner of its processes; nullopt: anybody in the cgroup.
   std::vector<std::string> devices{};  // As KnobKey names them.
   std::string cgroup{};                // Those in it and below belong to the job.
-  std::vector<std::int64_t> pids{};    // So do these.
+  // So do those whose cgroup says this, as JobIdentity has it: "pod:7b1c…". Empty: the id.
+  std::string place{};
+  std::vector<std::int64_t> pids{};  // So do these.
   std::map<std::string, std::string> labels{};
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;

@@ -137,9 +137,16 @@ inline constexpr MetricDescription kJobCpuTime{"zeus_job_cpu_seconds_total", Met
 inline constexpr MetricDescription kJobCpuEnergy{"zeus_job_cpu_energy_joules_total",
     MetricType::kCounter, "job, user", "Part of the packages' energy by the share of CPU time."};
 inline constexpr MetricDescription kPodEnergy{"zeus_pod_energy_joules_total", MetricType::kCounter,
-    "namespace, pod, container, uuid", "Energy of a device that belongs to a pod of Kubernetes."};
+    "namespace, pod, container, uuid", "Energy of a device that a container of Kubernetes has."};
+inline constexpr MetricDescription kKubeletUp{"zeus_kubelet_up", MetricType::kGauge, "",
+    "1 when the kubelet told which container has which device the last time it was asked."};
+inline constexpr MetricDescription kPodContainers{"zeus_kubelet_containers", MetricType::kGauge, "",
+    "Containers of Kubernetes that have a device of this node."};
+inline constexpr MetricDescription kPodUnknownDevices{"zeus_kubelet_unknown_devices",
+    MetricType::kGauge, "", "GPUs that the kubelet gave to containers and this node does not know."};
 inline constexpr MetricDescription kSharedIdleEnergy{"zeus_shared_idle_joules_total",
-    MetricType::kCounter, "uuid", "Energy drawn without work while several jobs had the device."};
+    MetricType::kCounter, "uuid",
+    "Energy while several jobs had the device: drawn without work, or for nobody knows which."};
 
 // Metrics with the names of the reference implementation, so that its dashboards keep working. Its
 // histogram and its counter share a name up to "_total", which this format tells apart and
@@ -216,6 +223,9 @@ inline constexpr std::array kAll = {
     &kJobCpuTime,
     &kJobCpuEnergy,
     &kPodEnergy,
+    &kKubeletUp,
+    &kPodContainers,
+    &kPodUnknownDevices,
     &kSharedIdleEnergy,
     &kReferenceGpuHistogram,
     &kReferenceCpuHistogram,

@@ -139,7 +139,14 @@ Result<NodeView> ParseNodeView(const Json& json) {
   reader.Read("host", node.host);
   reader.Require("gpus", gpus);
   reader.Read("cpus", cpus);
+  Json pods;
+  reader.ReadUnlessNull("pods", pods);
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
+  if (pods.is_object()) {
+    FieldReader of_pods("pods", pods);
+    of_pods.ReadUnlessNull("trouble", node.pod_trouble);
+    ZEUS_RETURN_IF_ERROR(of_pods.FinishAllowingOthers());
+  }
   for (const Json& gpu : gpus) {
     ZEUS_TRY(NodeGpu parsed, ParseGpu(gpu));
     node.gpus.push_back(std::move(parsed));

@@ -44,6 +44,8 @@ struct NodeView {
   std::string host{};
   std::vector<NodeGpu> gpus{};  // In PCI order.
   std::vector<NodeCpu> cpus{};
+  // Why energy by pod is not known on a node of Kubernetes; empty: it is, or it is none.
+  std::string pod_trouble{};
 };
 
 // The newest reading of a device, from GET /v1/readings. nullopt: the daemon does not know it.

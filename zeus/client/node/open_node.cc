@@ -115,6 +115,11 @@ Result<Node> NodeOfDaemon(Clock& clock, const DaemonAddress& address,
                              .fix = "ask the daemon for each reading, which costs more"});
     }
   }
+  if (!view.pod_trouble.empty())
+    node.absent.push_back({.what = "energy by pod",
+                           .reason = view.pod_trouble,
+                           .fix = "give the daemon the kubelet's folder "
+                                  "/var/lib/kubelet/pod-resources (docs/kubernetes.md)"});
   ZEUS_TRY(const std::vector<NodeGpu> visible, VisibleGpus(view.gpus, environment));
   for (const NodeGpu& gpu : visible)
     node.gpus.push_back(

@@ -85,6 +85,7 @@ Daemon::Daemon(Clock& clock, DaemonOptions options, Configuration configuration)
       configuration_(std::make_shared<const Configuration>(std::move(configuration))) {}
 
 Daemon::~Daemon() {
+  pod_asker_.reset();
   clerk_.reset();
   teller_.reset();
   sampler_.reset();
@@ -158,7 +159,17 @@ Status Daemon::Build(Node node) {
           .restored = [this](Seconds duration) { timings_.CountRestore(duration); }});
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
+  if (options_.pods) WatchPods();
   return Ok();
+}
+
+void Daemon::WatchPods() {
+  std::set<std::string> devices;
+  for (const NodeDevice& gpu : devices_->gpus()) devices.insert(gpu.id);
+  PodWatch::Options options = *options_.pods;
+  options.before_change = [this] { BookEnergy(); };
+  options.begun = [this] { RecorderWanted(); };
+  pods_ = std::make_unique<PodWatch>(clock_, *jobs_, std::move(devices), std::move(options));
 }
 
 Status Daemon::Start() {
@@ -180,6 +191,7 @@ Status Daemon::Start() {
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
   if (options_.process_use)
     sampler_ = std::make_unique<Ticker>("zeusd-samples", [this] { return SampleProcesses(); });
+  if (pods_) pod_asker_ = std::make_unique<Ticker>("zeusd-pods", [this] { return pods_->Step(); });
   teller_ = std::make_unique<Ticker>("zeusd-events", [this] {
     return events_->Step([this](const auto& devices) { return ReadingsOf(devices); });
   });
@@ -317,11 +329,17 @@ std::shared_ptr<const Configuration> Daemon::configuration() const {
   return configuration_;
 }
 
-Grant Daemon::GrantOf(const Caller& caller) const { return GrantFor(*configuration(), caller); }
+Grant Daemon::GrantOf(const Caller& caller) const { return GrantOf(*configuration(), caller); }
+
+Grant Daemon::GrantOf(const Configuration& rules, const Caller& caller) const {
+  CallerContext context;
+  if (pods_ && !caller.cgroup.empty()) context.pod_name_space = pods_->NamespaceOf(caller.cgroup);
+  return GrantFor(rules, caller, context);
+}
 
 bool Daemon::Allows(const Configuration& rules, const Caller& owner,
                     const wire::LeaseView& lease) const {
-  Grant grant = GrantFor(rules, owner);
+  Grant grant = GrantOf(rules, owner);
   if (grant.admin()) return true;
   if (grant.devices_of_jobs) grant.devices.merge(jobs_->DevicesOf(owner));
   const bool site = lease.lease_class == wire::LeaseClass::kSite;

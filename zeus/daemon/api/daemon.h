@@ -26,6 +26,7 @@
 #include "zeus/daemon/holder_watch.h"
 #include "zeus/daemon/job_book.h"
 #include "zeus/daemon/lease_book.h"
+#include "zeus/daemon/pod_watch.h"
 #include "zeus/device/knobs/knob_journal.h"
 #include "zeus/live/event_stream.h"
 #include "zeus/live/node_devices.h"
@@ -62,6 +63,8 @@ struct DaemonOptions {
   // split. Called on a thread of its own, about once a second while jobs share the GPU.
   std::function<Result<std::vector<ProcessUse>>(const std::string& uuid, WallTime since)>
       process_use{};
+  // Where this node is one of Kubernetes: how pods are found. The daemon sets the callbacks.
+  std::optional<PodWatch::Options> pods{};
   // For tests: see DeviceDesk::Options.
   std::function<std::unique_ptr<KnobActuator>(std::unique_ptr<KnobActuator>)> wrap{};
 };
@@ -123,6 +126,7 @@ class Daemon {
   DeviceDesk& desk() { return *desk_; }
   LeaseBook& book() { return *book_; }
   JobBook& jobs() { return *jobs_; }
+  const PodWatch* pods() const { return pods_.get(); }  // Null where there is no Kubernetes.
   EventStreams& events() { return *events_; }
   // The present readings of these devices (empty: of all) as one object; "" where there are none.
   std::string ReadingsOf(const std::set<std::string>& devices) const;
@@ -156,6 +160,8 @@ class Daemon {
   Status RestoreAll();
   TimePoint SampleProcesses();
   std::optional<JobBook::Slice> NextSlice(const NodeDevice& device);
+  void WatchPods();
+  Grant GrantOf(const Configuration& rules, const Caller& caller) const;
   bool Allows(const Configuration& rules, const Caller& owner, const wire::LeaseView& lease) const;
   TimePoint Step();
 
@@ -195,9 +201,11 @@ class Daemon {
   std::unique_ptr<DeviceDesk> desk_;
   std::unique_ptr<LeaseBook> book_;
   std::unique_ptr<HolderWatch> watch_;
-  std::unique_ptr<Ticker> clerk_;    // Deadlines of leases, jobs.
-  std::unique_ptr<Ticker> sampler_;  // Utilisation by processes; null where nothing tells it.
-  std::unique_ptr<Ticker> teller_;   // Events of readings, and comments in silent streams.
+  std::unique_ptr<PodWatch> pods_;
+  std::unique_ptr<Ticker> pod_asker_;  // Asks the kubelet; null where there is none.
+  std::unique_ptr<Ticker> clerk_;      // Deadlines of leases, jobs.
+  std::unique_ptr<Ticker> sampler_;    // Utilisation by processes; null where nothing tells it.
+  std::unique_ptr<Ticker> teller_;     // Events of readings, and comments in silent streams.
 };
 
 // The daemon's own identity, for looking at everybody's leases.

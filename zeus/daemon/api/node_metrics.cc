@@ -62,7 +62,7 @@ void AddShare(const JobBook::View& job, const JobBook::DeviceShare& share, Metri
   const std::string user = job.spec.uid ? std::to_string(*job.spec.uid) : "";
   set.Add(metrics::kJobEnergy, {{"job", job.spec.id}, {"user", user}, {"uuid", share.device}},
           share.energy.value());
-  if (!job.spec.id.starts_with("pod:")) return;
+  if (!job.spec.id.starts_with(kContainerJob) && !job.spec.id.starts_with("pod:")) return;
   const auto label = [&job](const char* name) {
     const auto found = job.spec.labels.find(name);
     return found == job.spec.labels.end() ? std::string() : found->second;
@@ -94,6 +94,14 @@ void AddJobs(const Daemon& daemon, const JobBook& jobs, const Grant& reader, Met
   for (const auto& [device, total] : jobs.Totals())
     if (may_read(device))
       set.Add(metrics::kSharedIdleEnergy, {{"uuid", device}}, total.shared_idle.value());
+}
+
+void AddPods(const PodWatch* pods, MetricSet& set) {
+  if (pods == nullptr) return;
+  const PodWatch::State state = pods->state();
+  set.Add(metrics::kKubeletUp, {}, state.asked && state.trouble.empty() ? 1 : 0);
+  set.Add(metrics::kPodContainers, {}, ToDouble(state.containers));
+  set.Add(metrics::kPodUnknownDevices, {}, ToDouble(state.unknown_devices));
 }
 
 }  // namespace
@@ -141,6 +149,7 @@ std::string NodeMetrics::Text(Daemon& daemon, const Grant& reader) {
   AddKnobs(daemon.desk(), set);
   daemon.timings().AddTo(set);
   AddJobs(daemon, daemon.jobs(), reader, set);
+  AddPods(daemon.pods(), set);
   AddProcess(Version(), ProcessCpuTime(), set);
   return set.Text();
 }

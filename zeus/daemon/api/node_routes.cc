@@ -96,6 +96,15 @@ void AddKnobs(Daemon& daemon, const Call& call, const NodeDevice& device, Json& 
   }
 }
 
+Json PodsJson(const PodWatch* pods) {
+  if (pods == nullptr) return nullptr;
+  const PodWatch::State state = pods->state();
+  return {{"kubelet_answers", state.asked && state.trouble.empty()},
+          {"trouble", state.trouble.empty() ? Json() : Json(state.trouble)},
+          {"containers", state.containers},
+          {"unknown_devices", state.unknown_devices}};
+}
+
 http::Answer GetNode(Daemon& daemon, const Call& call) {
   Json gpus = Json::array();
   for (const NodeDevice& device : daemon.devices().gpus()) {
@@ -111,6 +120,7 @@ http::Answer GetNode(Daemon& daemon, const Call& call) {
   }
   Json node = live::DescribeNode(daemon.recorder().node());
   node["boot_id"] = daemon.options().boot_clock().boot;
+  node["pods"] = PodsJson(daemon.pods());
   node["gpus"] = std::move(gpus);
   node["cpus"] = std::move(cpus);
   return http::JsonAnswer(200, node);

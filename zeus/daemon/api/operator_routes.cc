@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
@@ -38,23 +40,27 @@ http::Answer PostJob(Daemon& daemon, const Call& call) {
   return ViewAnswer(daemon, spec.value().id, 201);
 }
 
-bool MaySee(const JobBook::View& job, const Call& call) {
+// `own`: the ids of the jobs that the caller belongs to. Users of pods have any number.
+bool MaySee(const JobBook::View& job, const Call& call, const std::vector<std::string>& own) {
   if (call.grant.scopes.Has(Scope::kJob)) return true;
-  return call.caller->uid && call.caller->uid == job.spec.uid;
+  if (call.caller->uid && call.caller->uid == job.spec.uid) return true;
+  return std::ranges::find(own, job.spec.id) != own.end();
 }
 
 http::Answer GetJob(Daemon& daemon, const Call& call) {
   daemon.BookEnergy();
   const auto job = daemon.jobs().Find(call.request.parameters[0]);
-  if (job && MaySee(*job, call)) return http::JsonAnswer(200, ToJson(*job));
+  if (job && MaySee(*job, call, daemon.jobs().JobsOf(*call.caller)))
+    return http::JsonAnswer(200, ToJson(*job));
   return ToAnswer(Error{ErrorCode::kNotFound,
                         fmt::format("there is no job {}", Quote(call.request.parameters[0]))});
 }
 
 http::Answer ListJobs(Daemon& daemon, const Call& call) {
   Json jobs = Json::array();
+  const std::vector<std::string> own = daemon.jobs().JobsOf(*call.caller);
   for (const JobBook::View& job : daemon.jobs().List())
-    if (MaySee(job, call)) jobs.push_back(ToJson(job));
+    if (MaySee(job, call, own)) jobs.push_back(ToJson(job));
   return http::JsonAnswer(200, {{"jobs", std::move(jobs)}});
 }
 

@@ -15,6 +15,7 @@
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"
+#include "zeus/device/nvml/partitions.h"
 #include "zeus/device/visible_devices.h"
 
 namespace zeus {
@@ -100,20 +101,6 @@ Findings Nothing(Absence absence) {
   return findings;
 }
 
-std::vector<std::string> Partitions(const Target& board) {
-  std::vector<std::string> partitions;
-  unsigned count = 0;
-  if (Call(board.api.get_max_mig_count, board.device, &count) != kSuccess) return partitions;
-  for (unsigned i = 0; i < count; ++i) {
-    Device instance = nullptr;
-    // Slots without an instance answer NOT_FOUND.
-    if (Call(board.api.get_mig_handle, board.device, i, &instance) != kSuccess) continue;
-    auto uuid = ReadUuid({.api = board.api, .device = instance});
-    if (uuid.ok()) partitions.push_back(std::move(uuid).value());
-  }
-  return partitions;
-}
-
 Board FindBoard(const NvmlApi& api, unsigned index) {
   Device device = nullptr;
   const Return code = Call(api.get_handle_by_index, index, &device);
@@ -122,7 +109,7 @@ Board FindBoard(const NvmlApi& api, unsigned index) {
   if (!identity.ok())
     identity = std::move(identity).error().While(fmt::format("NVML GPU {}", index));
   Board board{index, device, std::move(identity)};
-  if (board.identity.ok()) board.partitions = Partitions({.api = api, .device = device});
+  if (board.identity.ok()) board.partitions = ReadPartitions({.api = api, .device = device});
   return board;
 }
 

@@ -9,6 +9,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/nvml/nvml_session.h"
+#include "zeus/device/nvml/partitions.h"
 #include "zeus/device/nvml/testing/broken_libraries.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
 #include "zeus/device/testing/environment.h"
@@ -216,6 +217,17 @@ TEST_F(NvmlDiscoveryTest, ALostGpuChosenByUuidIsAbsentAndTheOthersRemain) {
 TEST_F(NvmlDiscoveryTest, AnUnknownUuidIsAnErrorWhereAllGpusAreKnown) {
   environment_["CUDA_VISIBLE_DEVICES"] = "GPU-ffffffff";
   EXPECT_EQ(Discover().error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(NvmlDiscoveryTest, TheBoardOfAMigInstanceIsFound) {
+  fake_.board(1).partitions = {"MIG-aaaa", "MIG-bbbb"};
+  fake_.board(2).partitions = {"MIG-cccc"};
+  const auto board = BoardOfPartition(fake_.api(), "MIG-bbbb");
+  ASSERT_TRUE(board.ok()) << board.error().message;
+  EXPECT_EQ(board.value(), fake_.board(1).uuid);
+  const auto none = BoardOfPartition(fake_.api(), "MIG-dddd");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
 }
 
 TEST_F(NvmlDiscoveryTest, MigModeIsToldWithTheWayOut) {
