@@ -1,8 +1,11 @@
 """GPUs that are slow, lost, reloaded, capped or split, programs that turn knobs behind the daemon's back, maintenance, and
 several daemons on a machine."""
 
+import contextlib
 import ctypes
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -124,6 +127,40 @@ class ZeusdDevicesTest(DevicesTestCase):
         wait_until(lambda: self.limits()[0] == 200, "it is overwritten")
         self.assertEqual(self.ask("DELETE", path).status, 200)
         self.assertEqual(self.limits()[0], LIMIT)
+
+    def opened_gpus(self):
+        """The GPUs that the daemon has open, as /dev/nvidia* of a real driver would show it."""
+        folder = pathlib.Path(f"/proc/{self.daemon.process.pid}/fd")
+        links = []
+        for path in folder.iterdir():
+            with contextlib.suppress(OSError):
+                links.append(os.readlink(path))
+        return sorted({int(found[1]) for found in (re.search(r"zeus-sim-gpu(\d+)", link) for link in links) if found})
+
+    def test_maintenance_lets_go_of_the_gpu_and_of_no_other(self):
+        self.start_daemon()
+        path, other = self.create(200), self.create(180, gpu=1)
+        self.assertEqual(self.opened_gpus(), [0, 1])
+        maintenance = f"/v1/gpus/{self.uuids()[0]}/maintenance"
+        self.assertEqual(self.ask("POST", maintenance, {"seconds": 600}).status, 200)
+        # Readings and requests do not open it again.
+        wait_until(lambda: self.ask("GET", f"/v1/readings?devices={self.uuids()[1]}").json["devices"][0].get("power_watts"),
+                   "the other GPU is read again")
+        for _ in range(20):
+            self.ask("GET", "/v1/readings")
+            self.ask("GET", "/v1/node")
+            self.ask("GET", "/gpu/get_power?gpu_ids=0,1")
+            self.assertEqual(self.opened_gpus(), [1])
+        self.assertEqual(self.limits(), [LIMIT, 180])
+        self.assertEqual(self.ask("POST", "/v1/leases", self.lease(150, gpu=1, how="at_most", **TTL)).status, 201)
+        # A GPU that was reset begins to count anew, which is no foreign change.
+        self.fault("reset")
+        self.assertEqual(self.ask("DELETE", maintenance).status, 200)
+        wait_until(lambda: self.ask("GET", path).json["state"] == "active", "the lease is applied again")
+        self.assertEqual(self.opened_gpus(), [0, 1])
+        self.assertEqual(self.limits(), [200, 150])
+        self.assertEqual(self.gpu()["foreign_changes"], 0)
+        self.assertEqual(self.ask("GET", other).json["state"], "active")
 
     def test_maintenance_puts_knobs_back_ends_by_itself_and_over_a_restart(self):
         self.start_daemon()

@@ -1,6 +1,7 @@
 #include "apps/nvml_simulator/library.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,6 +196,15 @@ Return Library::RefuseChange(GpuState& gpu) {
   if (CurrentPrivilege() != Privilege::kRoot) return nvml::kNoPermission;
   if (Strikes(gpu, core.fault(sim::FaultKind::kNoPermission))) return nvml::kNoPermission;
   return nvml::kSuccess;
+}
+
+Return Library::OpenDevice(Device device) {
+  return Call(device, {}, [](GpuState& gpu) -> Return {
+    if (gpu.opened) return nvml::kSuccess;
+    const std::string name = "zeus-sim-gpu" + std::to_string(gpu.index);
+    gpu.opened = std::make_unique<FileDescriptor>(::memfd_create(name.c_str(), MFD_CLOEXEC));
+    return nvml::kSuccess;
+  });
 }
 
 Return Library::Write(Device device, const Change& change) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/file_descriptor.h"
 #include "zeus/base/random.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -102,6 +103,10 @@ class Library {
     });
   }
 
+  // Opens a GPU until the last Shutdown(), as searches for handles do: the process then has a
+  // descriptor by the name of "zeus-sim-gpu<index>", where with a real driver it has /dev/nvidia0.
+  Return OpenDevice(Device device);
+
   // Changes a GPU; allowed for root only, as with the real library.
   using Change = std::function<Status(sim::GpuCore&)>;
   Return Write(Device device, const Change& change);
@@ -121,7 +126,8 @@ class Library {
     std::mutex mutex;
     unsigned index = 0;
     std::unique_ptr<sim::SharedNode::View> view;  // Null before the first call.
-    Random random{0};  // Decides about faults that hit a share of the calls.
+    Random random{0};                        // Decides about faults that hit a share of the calls.
+    std::unique_ptr<FileDescriptor> opened;  // Null before OpenDevice().
   };
 
   // Runs `body` under the lock of the GPU. A call that a fault delays waits outside of all locks,

@@ -182,17 +182,19 @@ std::string MakeSerial(const GpuCall& gpu) {
 
 // NVML attaches a GPU when its handle is requested, so a lost GPU has none.
 Return CopyHandle(unsigned index, Device* device) {
+  if (device == nullptr) return nvml::kInvalidArgument;
   const Device handle = Library::MakeHandle(index);
-  return Library::Instance().Read(handle, {device}, [&](const GpuCall&) {
-    *device = handle;
-    return nvml::kSuccess;
-  });
+  const Return opened = Library::Instance().OpenDevice(handle);
+  if (opened == nvml::kSuccess) *device = handle;
+  return opened;
 }
 
 // Returns the handle of the first GPU for which `matches` holds. A lost GPU cannot be examined: if
-// no other one matches, its error is returned, because it may be the one that was meant.
+// no other one matches, its error is returned, because it may be the one that was meant. As with
+// NVIDIA's library, what is no PCI address is only known of GPUs that are open.
+enum class Examined { kUnopened, kOpened };
 template <class Matches>
-Return CopyMatchingHandle(const void* key, Device* device, Matches&& matches) {
+Return CopyMatchingHandle(const void* key, Device* device, Examined examined, Matches&& matches) {
   unsigned count = 0;
   const Return known = Library::Instance().OnNode({key, device}, [&](const sim::SharedNode& node) {
     count = node.gpu_count();
@@ -204,6 +206,7 @@ Return CopyMatchingHandle(const void* key, Device* device, Matches&& matches) {
     const auto check = [&](const GpuCall& gpu) -> Return {
       return matches(gpu) ? nvml::kSuccess : nvml::kNotFound;
     };
+    if (examined == Examined::kOpened) (void)Library::Instance().OpenDevice(Library::MakeHandle(i));
     const Return match = Library::Instance().Read(Library::MakeHandle(i), {}, check);
     if (match == nvml::kSuccess) return CopyHandle(i, device);
     if (match != nvml::kNotFound) outcome = match;
@@ -236,22 +239,23 @@ NVML_FUNCTION nvmlDeviceGetHandleByIndex(unsigned index, Device* device) {
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
-  return CopyMatchingHandle(uuid, device,
+  return CopyMatchingHandle(uuid, device, Examined::kOpened,
                             [&](const GpuCall& gpu) { return gpu.core.uuid() == uuid; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleBySerial(const char* serial, Device* device) {
-  return CopyMatchingHandle(serial, device,
+  return CopyMatchingHandle(serial, device, Examined::kOpened,
                             [&](const GpuCall& gpu) { return MakeSerial(gpu) == serial; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
   bool malformed = false;
-  const Return found = CopyMatchingHandle(bus_id, device, [&](const GpuCall& gpu) {
-    const auto address = ParsePciAddress(bus_id);
-    malformed = !address.ok();
-    return address.ok() && address.value() == ParsePciAddress(gpu.core.pci_address()).value();
-  });
+  const Return found =
+      CopyMatchingHandle(bus_id, device, Examined::kUnopened, [&](const GpuCall& gpu) {
+        const auto address = ParsePciAddress(bus_id);
+        malformed = !address.ok();
+        return address.ok() && address.value() == ParsePciAddress(gpu.core.pci_address()).value();
+      });
   return malformed ? nvml::kInvalidArgument : found;
 }
 

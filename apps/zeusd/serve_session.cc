@@ -29,7 +29,6 @@
 #include "zeus/daemon/command_overrides.h"
 #include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
-#include "zeus/device/nvml/compute_processes.h"
 #include "zeus/device/nvml/partitions.h"
 #include "zeus/http/server.h"
 #include "zeus/kubernetes/pod_resources.h"
@@ -155,25 +154,6 @@ Result<Node> DiscoverAll(Clock& clock, const std::string& sysfs) {
   };
   machine.answer_within = kLongestDiscovery;
   return Discover(machine);
-}
-
-// Null where no driver tells how busy processes keep a GPU. The driver is asked for it when jobs
-// first share a GPU, and not before.
-decltype(DaemonOptions::process_use) ProcessUses(const Node& node) {
-  const bool tells = std::ranges::any_of(
-      node.gpus, [](const auto& gpu) { return gpu->identity().vendor == Vendor::kNvidia; });
-  if (!tells) return nullptr;
-  const auto sampler = std::make_shared<std::unique_ptr<ProcessSampler>>();
-  return [sampler](const std::string& uuid, WallTime since) -> Result<std::vector<ProcessUse>> {
-    if (*sampler == nullptr) {
-      ZEUS_TRY(*sampler, ProcessSampler::Open());
-    }
-    ZEUS_TRY(const auto samples, (*sampler)->Samples(uuid, since));
-    std::vector<ProcessUse> uses;
-    for (const ProcessSample& sample : samples)
-      uses.push_back({.pid = sample.pid, .time = sample.time, .compute = sample.compute});
-    return uses;
-  };
 }
 
 // How pods are found; nullopt where neither an option nor a folder says that there is a kubelet.
@@ -405,14 +385,12 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
     ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
     SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
   }
-  const auto process_use = ProcessUses(node);
   ZEUS_TRY(const auto daemon, Daemon::Open(clock, std::move(node), std::move(configuration),
                                            {.knob_folder = knobs,
                                             .state_file = places.state / "leases.json",
                                             .standing_file = places.standing,
                                             .jobs_file = places.state / "jobs.json",
                                             .audit_file = places.audit,
-                                            .process_use = process_use,
                                             .pods = Pods(options, clock)}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;

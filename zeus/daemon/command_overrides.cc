@@ -14,6 +14,7 @@
 #include "zeus/base/text.h"
 #include "zeus/daemon/command_runner.h"
 #include "zeus/daemon/trusted_file.h"
+#include "zeus/device/driver_access.h"
 
 namespace zeus::daemon {
 namespace {
@@ -84,7 +85,7 @@ std::string WholeMegahertz(Hertz clock) {
 }
 
 // A GPU that commands set and the driver reads.
-class CommandedGpu final : public Gpu {
+class CommandedGpu final : public Gpu, public DriverAccess {
  public:
   CommandedGpu(std::unique_ptr<Gpu> gpu, std::shared_ptr<const CommandOverrides> overrides,
                std::size_t gpu_id)
@@ -115,6 +116,15 @@ class CommandedGpu final : public Gpu {
   Result<Hertz> CurrentClock(ClockDomain domain) override { return gpu_->CurrentClock(domain); }
   Result<Persistence> CurrentPersistence() override { return gpu_->CurrentPersistence(); }
 
+  Status LetGo() override { return driver_ == nullptr ? Ok() : driver_->LetGo(); }
+  void TakeBack() override {
+    if (driver_ != nullptr) driver_->TakeBack();
+  }
+  Result<std::vector<ProcessSample>> ProcessSamples(WallTime since) override {
+    if (driver_ != nullptr) return driver_->ProcessSamples(since);
+    return Error{ErrorCode::kNotSupported, name() + ": its driver tells nothing of processes"};
+  }
+
   Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override;
   Status LockClockWithoutJournal(ClockDomain domain, ClockRange range) override;
   Status ResetClock(ClockDomain domain) override;
@@ -127,6 +137,7 @@ class CommandedGpu final : public Gpu {
   }
 
   const std::unique_ptr<Gpu> gpu_;
+  DriverAccess* const driver_ = DriverAccessOf(*gpu_);  // Null where its driver is in the kernel.
   const std::shared_ptr<const CommandOverrides> overrides_;
   const std::string gpu_id_;
   // By commands.

@@ -194,9 +194,12 @@ Status DeviceDesk::BeginMaintenance(const std::string& device, Seconds duration)
   if (desk == nullptr) return NoSuchDevice(device);
   desk->worker->BeginMaintenance(duration);
   if (desk->thread) desk->thread->Wake();
-  const bool back = state_->WaitFor(state_->options().longest_call,
-                                    [desk] { return desk->worker->AllReleased(); });
-  if (back) return Ok();
+  std::optional<Status> free;
+  state_->WaitFor(state_->options().longest_call, [desk, &free] {
+    free = desk->worker->Free();
+    return free.has_value();
+  });
+  if (free) return *std::move(free);
   return Error{ErrorCode::kUnavailable,
                fmt::format("the knobs of {} are not back yet: it is tried on", device)};
 }

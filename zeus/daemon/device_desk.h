@@ -66,8 +66,9 @@ class DeviceDesk final : public KnobDesk {
   // Waits until all knobs are released, for the end of the daemon.
   bool WaitUntilReleased(Seconds timeout) const;
 
-  // Puts the knobs of a device back, closes what holds it, and writes nothing until the maintenance
-  // ends: by EndMaintenance() or after `duration`.
+  // Puts the knobs of a device back, closes what holds it, and asks and writes nothing until the
+  // maintenance ends: by EndMaintenance() or after `duration`. kUnavailable when the driver cannot
+  // be closed; the knobs are back all the same.
   Status BeginMaintenance(const std::string& device, Seconds duration);
   Status EndMaintenance(const std::string& device);
 

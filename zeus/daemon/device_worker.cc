@@ -7,6 +7,7 @@
 
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
+#include "zeus/device/driver_access.h"
 
 namespace zeus::daemon {
 namespace {
@@ -122,7 +123,8 @@ void DeviceWorker::PrepareKnobs() {
 
 TimePoint DeviceWorker::Step() {
   if (rules_->stopping) return Ticker::kWhenWoken;
-  PrepareKnobs();
+  if (!InMaintenance()) TakeBack();
+  if (!let_go_) PrepareKnobs();
   std::vector<Work> works = CollectWork();
   // The driver is kept loaded before the first knob is turned, and until the last one is back.
   const auto own = std::ranges::find(works, LeaseKnob::kPersistence, &Work::knob);
@@ -144,6 +146,7 @@ TimePoint DeviceWorker::Step() {
   const bool needless = persistence_ && persistence_->holding() && !OthersTaken();
   if (persistence_ && (persistence || needless) && !rules_->stopping)
     ServePersistence(persistence, OthersTaken());
+  if (InMaintenance()) LetGo();
   {
     const std::lock_guard lock(mutex_);
     prepared_ = true;
@@ -153,6 +156,30 @@ TimePoint DeviceWorker::Step() {
   }
   rules_->changed.notify_all();
   return NextStep();
+}
+
+// Once for each BeginMaintenance(): other devices of the driver wait while it is tried.
+void DeviceWorker::LetGo() {
+  if (rules_->stopping || !AllReleased()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_) return;
+  }
+  Status closed = Ok();
+  DriverAccess* const driver = device_.gpu == nullptr ? nullptr : DriverAccessOf(*device_.gpu);
+  if (driver != nullptr && !let_go_) {
+    const CallWatch::Call call(watch_);
+    closed = driver->LetGo();
+  }
+  let_go_ = closed.ok();
+  if (!closed.ok()) log::Warning("{}: {}", device_.name(), closed.error().message);
+  const std::lock_guard lock(mutex_);
+  free_ = closed;
+}
+
+void DeviceWorker::TakeBack() {
+  if (!std::exchange(let_go_, false) || device_.gpu == nullptr) return;
+  if (DriverAccess* const driver = DriverAccessOf(*device_.gpu)) driver->TakeBack();
 }
 
 KnobRules DeviceWorker::RulesOf(LeaseKnob knob) const {
@@ -272,6 +299,7 @@ void DeviceWorker::WakeAll() {
 void DeviceWorker::BeginMaintenance(Seconds duration) {
   const std::lock_guard lock(mutex_);
   maintenance_until_ = places_.clock.Now() + duration;
+  free_.reset();
   for (auto& [knob, slot] : slots_) ++slot.wakes;
 }
 
@@ -297,6 +325,11 @@ bool DeviceWorker::AllReleased() const {
     const Slot& slot = one.second;
     return slot.taken || slot.restore_pending || slot.wakes != slot.heeded;
   });
+}
+
+std::optional<Status> DeviceWorker::Free() const {
+  const std::lock_guard lock(mutex_);
+  return free_;
 }
 
 bool DeviceWorker::Settled(LeaseKnob knob, std::uint64_t version) const {

@@ -67,6 +67,9 @@ class DeviceWorker {
   Status Ready() const;
   bool prepared() const;  // It has served all knobs once, or the device cannot be asked.
   bool AllReleased() const;
+  // During a maintenance: whether the knobs are back and the driver is closed, so that the device
+  // may be reset. An error once it could not be closed; nullopt before.
+  std::optional<Status> Free() const;
   // Whether all wakes of the knob were heeded, and the version that was heeded.
   bool Settled(wire::LeaseKnob knob, std::uint64_t version) const;
 
@@ -108,6 +111,8 @@ class DeviceWorker {
   void ServeKnob(const Work& work);
   void Publish(const Work& work, KnobReport report, Slot seen);
   bool OthersTaken() const;
+  void LetGo();
+  void TakeBack();
   TimePoint NextStep();
   bool InMaintenance() const;
   Error Stuck() const;
@@ -126,6 +131,7 @@ class DeviceWorker {
   std::map<wire::LeaseKnob, std::unique_ptr<KnobWorker>> workers_;
   std::unique_ptr<PersistenceWorker> persistence_;
   std::vector<wire::LeaseKnob> missing_;  // Knobs that could not be asked for yet.
+  bool let_go_ = false;                   // The driver is closed for this device.
   TimePoint prepare_again_{};
 
   mutable std::mutex mutex_;
@@ -133,6 +139,7 @@ class DeviceWorker {
   bool prepared_ = false;                         // Guarded by mutex_.
   bool lost_ = false;                             // Guarded by mutex_.
   std::optional<TimePoint> maintenance_until_{};  // Guarded by mutex_.
+  std::optional<Status> free_{};                  // Guarded by mutex_. See Free().
   bool stuck_told_ = false;                       // Used by ReportIfStuck() only.
 };
 

@@ -12,6 +12,7 @@
 #include "zeus/base/text.h"
 #include "zeus/daemon/coarse_cpu.h"
 #include "zeus/daemon/peer_reader.h"
+#include "zeus/device/driver_access.h"
 
 namespace zeus::daemon {
 namespace {
@@ -189,7 +190,10 @@ Status Daemon::Start() {
   });
   for (const wire::KnobKey& knob : book_->ClaimedKnobs()) desk_->Wake(knob);
   clerk_ = std::make_unique<Ticker>("zeusd-clerk", [this] { return Step(); });
-  if (options_.process_use)
+  const bool tells_processes = std::ranges::any_of(devices_->gpus(), [](const NodeDevice& device) {
+    return DriverAccessOf(*device.gpu) != nullptr;
+  });
+  if (tells_processes)
     sampler_ = std::make_unique<Ticker>("zeusd-samples", [this] { return SampleProcesses(); });
   if (pods_) pod_asker_ = std::make_unique<Ticker>("zeusd-pods", [this] { return pods_->Step(); });
   teller_ = std::make_unique<Ticker>("zeusd-events", [this] {
@@ -277,24 +281,28 @@ std::optional<JobBook::Slice> Daemon::NextSlice(const NodeDevice& device) {
 
 TimePoint Daemon::SampleProcesses() {
   const std::set<std::string> devices = jobs_->DevicesWithSamples();
-  for (const std::string& device : devices) {
+  for (const std::string& id : devices) {
+    const NodeDevice* device = devices_->Find(id);
+    DriverAccess* const driver =
+        device == nullptr || device->gpu == nullptr ? nullptr : DriverAccessOf(*device->gpu);
+    if (driver == nullptr) continue;
     WallTime since;
     {
       const std::lock_guard lock(mutex_);
-      since = booked_[device].sampled_until;
+      since = booked_[id].sampled_until;
     }
     // Not what was used before the daemon was asked.
     since = std::max(since, clock_.WallNow() - std::chrono::seconds(5));
-    const auto uses = options_.process_use(device, since);
-    if (!uses.ok()) {
-      log::Debug("{}: {}", device, uses.error().message);
+    const auto samples = driver->ProcessSamples(since);
+    if (!samples.ok()) {
+      log::Debug("{}: {}", id, samples.error().message);
       continue;
     }
     const std::lock_guard lock(mutex_);
-    Booked& booked = booked_[device];
-    for (const ProcessUse& use : uses.value()) {
-      booked.utilisation_of[use.pid] += use.compute;
-      booked.sampled_until = std::max(booked.sampled_until, use.time);
+    Booked& booked = booked_[id];
+    for (const ProcessSample& sample : samples.value()) {
+      booked.utilisation_of[sample.pid] += sample.compute;
+      booked.sampled_until = std::max(booked.sampled_until, sample.time);
     }
   }
   return devices.empty() ? Ticker::kWhenWoken : clock_.Now() + kSamplePeriod;

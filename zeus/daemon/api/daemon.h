@@ -43,13 +43,6 @@ using live::NodeDevices;
 using live::ParseEventKind;
 using live::ReadingText;
 
-// How busy a process kept a GPU around one moment.
-struct ProcessUse {
-  std::int64_t pid = 0;
-  WallTime time{};
-  double compute = 0;  // Share of the time, 0 to 1.
-};
-
 struct DaemonOptions {
   std::filesystem::path knob_folder{};    // The folder of the journal; must exist.
   std::filesystem::path state_file{};     // leases.json; empty: state is not kept.
@@ -59,10 +52,6 @@ struct DaemonOptions {
   Seconds longest_apply{12};              // Beyond it a request for a lease fails.
   bool recorder_thread = true;
   BootClock boot_clock = CurrentBootTime;
-  // How busy processes kept a GPU after a moment; null: nothing tells, and shared devices are not
-  // split. Called on a thread of its own, about once a second while jobs share the GPU.
-  std::function<Result<std::vector<ProcessUse>>(const std::string& uuid, WallTime since)>
-      process_use{};
   // Where this node is one of Kubernetes: how pods are found. The daemon sets the callbacks.
   std::optional<PodWatch::Options> pods{};
   // For tests: see DeviceDesk::Options.

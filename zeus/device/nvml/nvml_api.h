@@ -41,6 +41,9 @@ struct NvmlApi {
   Return (*get_memory_info_v2)(Device, MemoryInfoV2*) = nullptr;   // nvmlDeviceGetMemoryInfo_v2
   Return (*get_memory_info)(Device, MemoryInfo*) = nullptr;        // nvmlDeviceGetMemoryInfo
   Return (*get_clock_info)(Device, int, unsigned*) = nullptr;      // nvmlDeviceGetClockInfo
+  // nvmlDeviceGetProcessUtilization: samples, their number, those after this time in microseconds
+  Return (*get_process_utilization)(Device, ProcessUtilizationSample*, unsigned*,
+                                    unsigned long long) = nullptr;
   // nvmlDeviceGetCurrentClocksEventReasons, before driver 535 ...ThrottleReasons
   Return (*get_clocks_event_reasons)(Device, unsigned long long*) = nullptr;
 

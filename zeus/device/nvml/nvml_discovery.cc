@@ -135,7 +135,10 @@ Result<Driver> OpenDriver(const NvmlApi& api, const AnswerTime& time) {
 std::vector<Board> FindBoards(const Driver& driver, const AnswerTime& time) {
   std::vector<std::function<Board()>> questions;
   for (unsigned i = 0; i < driver.boards; ++i)
-    questions.emplace_back([session = driver.session, i] { return FindBoard(session->api(), i); });
+    questions.emplace_back([session = driver.session, i] {
+      const auto use = session->Begin();
+      return FindBoard(session->api(), i);
+    });
   std::vector<Board> boards;
   // Half of the time is for opening those that answered.
   for (auto& answer : time.Ask(questions, 0.5)) {
@@ -216,6 +219,7 @@ using Opening = Result<std::shared_ptr<OpenedGpu>>;
 Opening OpenBoard(const std::shared_ptr<NvmlSession>& session, const Board& board,
                   const std::string& name) {
   if (!board.identity.ok()) return board.identity.error();
+  const auto use = session->Begin();
   auto opened = std::make_shared<OpenedGpu>();
   ZEUS_TRY(opened->gpu, NvmlGpu::Open(session, board.device, name));
   opened->mig_mode = InMigMode({.api = session->api(), .device = board.device});

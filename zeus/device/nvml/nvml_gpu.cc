@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -24,7 +25,7 @@ NvmlHandle::NvmlHandle(std::shared_ptr<NvmlSession> session, Device device,
     : session_(std::move(session)),
       uuid_(identity.uuid),
       pci_address_(identity.pci_address),
-      process_(new Process(ForkGeneration(), device)) {}
+      process_(new Process(ForkGeneration(), device, session_->closings())) {}
 
 NvmlHandle::~NvmlHandle() { delete process_.load(); }
 
@@ -40,10 +41,45 @@ Result<NvmlHandle::Process*> NvmlHandle::AfterFork(Process* of_parent) {
   Device device = nullptr;
   const Return code = FindDevice(&device);
   if (code != kSuccess) return NvmlError(code, "find " + uuid_ + " again after a fork");
-  auto own = std::make_unique<Process>(ForkGeneration(), device, *of_parent);
+  auto own = std::make_unique<Process>(ForkGeneration(), device, session_->closings(), *of_parent);
   if (process_.compare_exchange_strong(of_parent, own.get())) return own.release();
   (void)own->parent.release();  // Another thread was first; the parent's state is now its.
   return of_parent;
+}
+
+// Asks by PCI address first: NVML may open other GPUs while it looks for a UUID, and one of them
+// may be why it was closed.
+Status NvmlHandle::AfterClosing(Process& process) const {
+  const unsigned closings = session_->closings();
+  ZEUS_RETURN_IF_ERROR(session_->Enter());
+  Device device = nullptr;
+  Return code = Call(api().get_handle_by_pci, pci_address_.c_str(), &device);
+  if (code != kSuccess) code = FindDevice(&device);
+  if (code != kSuccess) return NvmlError(code, "find " + uuid_ + " again");
+  process.device = device;
+  process.closings = closings;
+  return Ok();
+}
+
+Result<NvmlHandle::Held> NvmlHandle::Current() {
+  Held held{.use = session_->Begin()};
+  if (let_go_)
+    return Error{ErrorCode::kUnavailable, uuid_ + " is in maintenance: its driver is not asked"};
+  held.process = process_.load(std::memory_order_acquire);
+  if (held.process->generation != ForkGeneration()) {
+    ZEUS_TRY(held.process, AfterFork(held.process));
+  }
+  if (held.process->closings != session_->closings())
+    ZEUS_RETURN_IF_ERROR(AfterClosing(*held.process));
+  return held;
+}
+
+Status NvmlHandle::LetGo() {
+  constexpr Seconds kPatience{2};
+  let_go_ = true;
+  const Status closed = session_->Close(kPatience);
+  if (!closed.ok()) let_go_ = false;
+  return closed;
 }
 
 namespace {
@@ -109,15 +145,15 @@ NvmlGpu::NvmlGpu(std::shared_ptr<NvmlSession> session, Probe& probe, std::string
               {ReadGpuBounds, ReadConstraints, ReadModuleBounds}),
       bounds_at_start_(bounds_.Read(probe.target)) {}
 
-Result<Target> NvmlGpu::CurrentTarget() {
-  ZEUS_TRY(const NvmlHandle::Process* process, handle_.Current());
-  return Target{.api = handle_.api(), .device = process->device};
+Result<NvmlGpu::HeldTarget> NvmlGpu::CurrentTarget() {
+  ZEUS_TRY(NvmlHandle::Held held, handle_.Current());
+  return HeldTarget{{.api = handle_.api(), .device = held.process->device}, std::move(held.use)};
 }
 
 GpuReading NvmlGpu::Read() {
   auto current = handle_.Current();
   if (!current.ok()) return AllFailed(current.error());
-  NvmlHandle::Process& process = *current.value();
+  NvmlHandle::Process& process = *current.value().process;
   const Target target{.api = handle_.api(), .device = process.device};
 
   std::unique_lock lock(process.energy_mutex);
@@ -140,10 +176,11 @@ GpuReading NvmlGpu::Read() {
 }
 
 Result<EnergyReading> NvmlGpu::Energy() {
-  ZEUS_TRY(NvmlHandle::Process * process, handle_.Current());
-  const Target target{.api = handle_.api(), .device = process->device};
-  const std::lock_guard lock(process->energy_mutex);
-  return Account(*process, channels_.Read(target, Channel::kEnergy));
+  ZEUS_TRY(const NvmlHandle::Held held, handle_.Current());
+  NvmlHandle::Process& process = *held.process;
+  const Target target{.api = handle_.api(), .device = process.device};
+  const std::lock_guard lock(process.energy_mutex);
+  return Account(process, channels_.Read(target, Channel::kEnergy));
 }
 
 Result<Watts> NvmlGpu::Power(PowerKind kind) {
@@ -159,13 +196,13 @@ Result<Watts> NvmlGpu::Power(PowerKind kind) {
 }
 
 Result<Watts> NvmlGpu::ReadPower(Channel channel) {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   return ToWatts(channels_.Read(target, channel));
 }
 
 template <class T>
 Result<T> NvmlGpu::ReadSensor(const Sensor<T>& sensor) {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   return sensor.Read(target);
 }
 
@@ -176,6 +213,34 @@ Result<ThrottleReasons> NvmlGpu::CurrentThrottleReasons() { return ReadSensor(th
 
 Result<Hertz> NvmlGpu::CurrentClock(ClockDomain domain) {
   return ReadSensor(domain == ClockDomain::kGraphics ? graphics_clock_ : memory_clock_);
+}
+
+Result<std::vector<ProcessSample>> NvmlGpu::ProcessSamples(WallTime since) {
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
+  const auto after = static_cast<unsigned long long>(since.time_since_epoch().count());
+  std::vector<ProcessUtilizationSample> entries(64);
+  auto count = static_cast<unsigned>(entries.size());
+  const auto read = [&] {
+    return Call(target.api.get_process_utilization, target.device, entries.data(), &count, after);
+  };
+  Return code = read();
+  if (code == kInsufficientSize) {
+    entries.resize(2 * static_cast<std::size_t>(count));  // More may have come meanwhile.
+    count = static_cast<unsigned>(entries.size());
+    code = read();
+  }
+  std::vector<ProcessSample> samples;
+  if (code == kNotFound) return samples;  // Nothing ran.
+  if (code != kSuccess) return NvmlError(code, Doing("read utilisation by processes"));
+  for (unsigned i = 0; i < count && i < entries.size(); ++i) {
+    const ProcessUtilizationSample& entry = entries[i];
+    // Drivers leave parts of the buffer as they were.
+    if (entry.pid == 0 || entry.timestamp <= after || entry.sm_utilization > 100) continue;
+    samples.push_back({.pid = entry.pid,
+                       .time = WallTime(std::chrono::microseconds(entry.timestamp)),
+                       .compute = entry.sm_utilization / 100.0});
+  }
+  return samples;
 }
 
 // The knobs of NvmlGpu. NVML may accept a value and not apply it, so each is read back.
@@ -232,12 +297,12 @@ Result<PowerLimit> NvmlGpu::ReadPowerLimit(const Target& target) const {
 }
 
 Result<PowerLimit> NvmlGpu::CurrentPowerLimit() {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   return ReadPowerLimit(target);
 }
 
 Result<PowerLimit> NvmlGpu::SetPowerLimitWithoutJournal(Watts limit) {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   // Also proves that the result can be read back before anything is changed.
   ZEUS_TRY(const PowerLimit before, ReadPowerLimit(target));
   const PowerRange range = before.range;
@@ -262,7 +327,7 @@ Result<PowerLimit> NvmlGpu::SetPowerLimitWithoutJournal(Watts limit) {
 }
 
 Result<std::vector<Hertz>> NvmlGpu::SupportedClocks(ClockDomain domain) {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   const NvmlApi& api = target.api;
   const auto read_memory = [&](unsigned* count, unsigned* clocks) {
     return Call(api.get_memory_clocks, target.device, count, clocks);
@@ -299,14 +364,14 @@ Status NvmlGpu::LockClockWithoutJournal(ClockDomain domain, ClockRange range) {
                                doing, clocks.front().ToMega(), clocks.back().ToMega())};
     }
   }
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   const auto set = domain == ClockDomain::kGraphics ? target.api.set_graphics_clock_lock
                                                     : target.api.set_memory_clock_lock;
   return ToStatus(Call(set, target.device, ToMegahertz(range.min), ToMegahertz(range.max)), doing);
 }
 
 Status NvmlGpu::ResetClock(ClockDomain domain) {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   const auto reset = domain == ClockDomain::kGraphics ? target.api.reset_graphics_clock_lock
                                                       : target.api.reset_memory_clock_lock;
   return ToStatus(Call(reset, target.device),
@@ -314,7 +379,7 @@ Status NvmlGpu::ResetClock(ClockDomain domain) {
 }
 
 Result<Persistence> NvmlGpu::CurrentPersistence() {
-  ZEUS_TRY(const Target target, CurrentTarget());
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
   int mode = 0;
   ZEUS_RETURN_IF_ERROR(ToStatus(Call(target.api.get_persistence, target.device, &mode),
                                 Doing("read persistence mode")));
@@ -322,10 +387,12 @@ Result<Persistence> NvmlGpu::CurrentPersistence() {
 }
 
 Status NvmlGpu::SetPersistence(Persistence mode) {
-  ZEUS_TRY(const Target target, CurrentTarget());
   const std::string doing = Doing("set persistence mode");
-  ZEUS_RETURN_IF_ERROR(ToStatus(
-      Call(target.api.set_persistence, target.device, mode == Persistence::kOn ? 1 : 0), doing));
+  {
+    ZEUS_TRY(const HeldTarget target, CurrentTarget());
+    ZEUS_RETURN_IF_ERROR(ToStatus(
+        Call(target.api.set_persistence, target.device, mode == Persistence::kOn ? 1 : 0), doing));
+  }
   ZEUS_TRY(const Persistence after, CurrentPersistence());
   if (after == mode) return Ok();
   return Error{ErrorCode::kUnavailable, doing + ": the driver accepted it but did not change it"};

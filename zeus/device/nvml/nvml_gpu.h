@@ -11,6 +11,7 @@
 
 #include "zeus/base/process.h"
 #include "zeus/base/result.h"
+#include "zeus/device/driver_access.h"
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/gpu.h"
 #include "zeus/device/nvml/nvml_readers.h"
@@ -37,24 +38,32 @@ class ForkableCounter {
 
 // The handle of one device and its energy counter, both good after fork(): the child initialises
 // NVML, asks for the device again by its UUID, and goes on counting where the parent was, with a
-// lock of its own (see NvmlSession). Thread-safe.
+// lock of its own (see NvmlSession). The same after NVML was closed. Thread-safe.
 class NvmlHandle {
  public:
   // State that a fork()ed child must not share with its parent.
   struct Process {
     unsigned generation;
-    Device device;
+    std::atomic<Device> device;
+    std::atomic<unsigned> closings;  // NvmlSession::closings() for which the device is good.
     std::mutex energy_mutex;  // Hold it from before the counter is read until Advance() returns.
     ForkableCounter energy;
     std::unique_ptr<Process> parent;
 
-    Process(unsigned of_generation, Device of_device)
-        : generation(of_generation), device(of_device) {}
-    Process(unsigned of_generation, Device of_device, Process& forked_from)
+    Process(unsigned of_generation, Device of_device, unsigned good_for)
+        : generation(of_generation), device(of_device), closings(good_for) {}
+    Process(unsigned of_generation, Device of_device, unsigned good_for, Process& forked_from)
         : generation(of_generation),
           device(of_device),
+          closings(good_for),
           energy(forked_from.energy),
           parent(&forked_from) {}
+  };
+
+  // The state of the calling process. The device may be used as long as this lives.
+  struct Held {
+    NvmlSession::Use use;
+    Process* process = nullptr;
   };
 
   NvmlHandle(std::shared_ptr<NvmlSession> session, Device device, const GpuIdentity& identity);
@@ -64,26 +73,28 @@ class NvmlHandle {
 
   const NvmlApi& api() const { return session_->api(); }
 
-  // That of the calling process; valid as long as this object.
-  Result<Process*> Current() {
-    Process* process = process_.load(std::memory_order_acquire);
-    if (process->generation == ForkGeneration()) return process;
-    return AfterFork(process);
-  }
+  // kUnavailable between LetGo() and TakeBack().
+  Result<Held> Current();
+
+  // See DriverAccess.
+  Status LetGo();
+  void TakeBack() { let_go_ = false; }
 
  private:
   Result<Process*> AfterFork(Process* of_parent);
+  Status AfterClosing(Process& process) const;
   Return FindDevice(Device* device) const;
 
   const std::shared_ptr<NvmlSession> session_;
   const std::string uuid_;
   const std::string pci_address_;
   std::atomic<Process*> process_;
+  std::atomic<bool> let_go_{false};
 };
 
 // One NVIDIA board. Which sensors it has is found out when it is opened and remembered with the
 // reason; knobs are read back after each change. Thread-safe, also after fork().
-class NvmlGpu final : public Gpu {
+class NvmlGpu final : public Gpu, public DriverAccess {
  public:
   // `name` is the meter's, "gpu:0". kUnavailable when the board is lost or needs a reset.
   static Result<std::unique_ptr<NvmlGpu>> Open(std::shared_ptr<NvmlSession> session, Device device,
@@ -101,6 +112,7 @@ class NvmlGpu final : public Gpu {
   Result<Utilization> CurrentUtilization() override;
   Result<MemoryUse> CurrentMemoryUse() override;
   Result<ThrottleReasons> CurrentThrottleReasons() override;
+  Result<std::vector<ProcessSample>> ProcessSamples(WallTime since) override;
 
   Result<PowerLimit> CurrentPowerLimit() override;
   Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override;
@@ -113,11 +125,19 @@ class NvmlGpu final : public Gpu {
   Result<Persistence> CurrentPersistence() override;
   Status SetPersistence(Persistence mode) override;
 
+  Status LetGo() override { return handle_.LetGo(); }
+  void TakeBack() override { handle_.TakeBack(); }
+
  private:
+  // A target that may be used as long as this lives.
+  struct HeldTarget : Target {
+    NvmlSession::Use use;
+  };
+
   NvmlGpu(std::shared_ptr<NvmlSession> session, Probe& probe, std::string name,
           GpuIdentity identity);
 
-  Result<Target> CurrentTarget();
+  Result<HeldTarget> CurrentTarget();
   template <class T>
   Result<T> ReadSensor(const Sensor<T>& sensor);
   Result<Watts> ReadPower(Channel channel);

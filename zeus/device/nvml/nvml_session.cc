@@ -151,6 +151,7 @@ void ResolveSensors(SharedLibrary& library, NvmlApi& api) {
   library.FindOptional(api.get_memory_info_v2, {"nvmlDeviceGetMemoryInfo_v2"});
   library.FindOptional(api.get_memory_info, {"nvmlDeviceGetMemoryInfo"});
   library.FindOptional(api.get_clock_info, {"nvmlDeviceGetClockInfo"});
+  library.FindOptional(api.get_process_utilization, {"nvmlDeviceGetProcessUtilization"});
   library.FindOptional(api.get_clocks_event_reasons, {"nvmlDeviceGetCurrentClocksEventReasons",
                                                       "nvmlDeviceGetCurrentClocksThrottleReasons"});
 }
@@ -213,10 +214,47 @@ Status NvmlSession::Enter() {
   const unsigned now = ForkGeneration();
   unsigned initialised = generation_.load(std::memory_order_acquire);
   if (initialised == now) return Ok();
-  ZEUS_RETURN_IF_ERROR(Initialise(api_, "initialise NVML after a fork"));
+  ZEUS_RETURN_IF_ERROR(Initialise(api_, "initialise NVML again"));
   // NVML counts its users: of two threads that got here together, the second gives its count back.
   if (!generation_.compare_exchange_strong(initialised, now)) Call(api_.shutdown);
   return Ok();
+}
+
+// A use counts before it looks whether NVML is being closed, and who closes it says so before he
+// looks at the count: one of the two sees the other.
+NvmlSession::Use NvmlSession::Begin() {
+  while (true) {
+    ++uses_;
+    Use use(*this);
+    if (!IsClosing()) return use;
+    use = Use();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !IsClosing(); });
+  }
+}
+
+void NvmlSession::EndUse() {
+  --uses_;
+  if (!IsClosing()) return;
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+Status NvmlSession::Close(Seconds patience) {
+  const std::lock_guard one(one_closes_);
+  closing_in_ = ForkGeneration();
+  std::unique_lock lock(mutex_);
+  const bool unused = changed_.wait_for(lock, patience, [this] { return uses_ == 0; });
+  if (unused && generation_ == ForkGeneration()) {
+    Call(api_.shutdown);
+    generation_ = kNowhere;
+    ++closings_;
+  }
+  closing_in_ = kNowhere;
+  changed_.notify_all();
+  if (unused) return Ok();
+  return Error{ErrorCode::kUnavailable,
+               "NVML cannot be closed while a call to one of its GPUs does not return: try again"};
 }
 
 }  // namespace zeus::nvml

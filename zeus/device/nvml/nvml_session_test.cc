@@ -1,7 +1,13 @@
 #include "zeus/device/nvml/nvml_session.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
 
 #include "zeus/base/process.h"
 #include "zeus/base/testing/child_process.h"
@@ -188,11 +194,12 @@ TEST(NvmlForkTest, AChildForkedWhileTheCounterWasLockedIsNotStuck) {
                              .driver = "",
                              .vendor = Vendor::kNvidia};
   NvmlHandle handle(session, fake.handle(), identity);
-  NvmlHandle::Process& parent = *handle.Current().value();
+  NvmlHandle::Process& parent = *handle.Current().value().process;
   const std::lock_guard lock(parent.energy_mutex);
   EXPECT_TRUE(HoldsInAChild([&] {
     const auto own = handle.Current();
-    return own.ok() && own.value() != &parent && own.value()->energy_mutex.try_lock();
+    return own.ok() && own.value().process != &parent &&
+           own.value().process->energy_mutex.try_lock();
   }));
 }
 
@@ -225,6 +232,100 @@ TEST(NvmlForkTest, AChildThatDoesNotUseItShutsNothingDown) {
     session.reset();
     return fake.users() == 1;
   }));
+}
+
+class NvmlClosingTest : public ::testing::Test {
+ protected:
+  NvmlClosingTest() {
+    for (std::size_t i = 0; i < 3; ++i) {
+      Device device = nullptr;
+      EXPECT_EQ(fake_.api().get_handle_by_index(static_cast<unsigned>(i), &device), kSuccess);
+      gpus_.push_back(NvmlGpu::Open(session_, device, fmt::format("gpu:{}", i)).value());
+    }
+  }
+
+  FakeNvml fake_{3};
+  std::shared_ptr<NvmlSession> session_ = NvmlSession::Open(fake_.api()).value();
+  std::vector<std::unique_ptr<NvmlGpu>> gpus_;
+};
+
+TEST_F(NvmlClosingTest, AGpuThatWasLetGoIsClosedAndNotAsked) {
+  ASSERT_TRUE(fake_.board(1).open);
+  ASSERT_TRUE(gpus_[1]->LetGo().ok());
+  fake_.board(1).calls.clear();
+  EXPECT_EQ(gpus_[1]->Energy().error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(gpus_[1]->SetPersistence(Persistence::kOn).error().message,
+              HasSubstr("in maintenance"));
+  EXPECT_EQ(gpus_[1]->Read().throttle.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(fake_.board(1).calls.empty());
+  EXPECT_FALSE(fake_.board(1).open);
+  gpus_[1]->TakeBack();
+  EXPECT_TRUE(gpus_[1]->Energy().ok());
+  EXPECT_TRUE(fake_.board(1).open);
+}
+
+TEST_F(NvmlClosingTest, TheOthersAreOpenedAgainAndGoOnCounting) {
+  // An epoch, so that the total differs from the raw counter.
+  ASSERT_EQ(gpus_[2]->Energy().value().total, Joules(5000));
+  fake_.board(2).energy = 1'000'000;
+  ASSERT_EQ(gpus_[2]->Energy().value().epoch, 1U);
+  ASSERT_TRUE(gpus_[1]->LetGo().ok());
+  EXPECT_EQ(fake_.users(), 0);
+  fake_.board(2).energy = 1'500'000;
+  const auto after = gpus_[2]->Energy();
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(after.value().epoch, 1U);
+  EXPECT_EQ(after.value().total, Joules(6500));
+  EXPECT_TRUE(gpus_[0]->SetPersistence(Persistence::kOn).ok());
+  EXPECT_EQ(fake_.users(), 1);
+  // The GPU after it was not looked for by a UUID, which would have opened it.
+  EXPECT_FALSE(fake_.board(1).open);
+}
+
+TEST_F(NvmlClosingTest, NothingIsClosedWhileACallDoesNotReturn) {
+  {
+    const auto use = session_->Begin();
+    const Status closed = session_->Close(Seconds(0.01));
+    EXPECT_EQ(closed.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(closed.error().message, HasSubstr("does not return"));
+  }
+  EXPECT_EQ(fake_.openings(), 0);
+  EXPECT_TRUE(gpus_[0]->Energy().ok());
+  EXPECT_TRUE(session_->Close(Seconds(0.01)).ok());
+}
+
+TEST_F(NvmlClosingTest, ADriverThatDoesNotStartAgainIsTriedAgain) {
+  ASSERT_TRUE(gpus_[1]->LetGo().ok());
+  fake_.init_result = kDriverNotLoaded;
+  EXPECT_EQ(gpus_[0]->Energy().error().code, ErrorCode::kUnavailable);
+  fake_.init_result = kSuccess;
+  EXPECT_TRUE(gpus_[0]->Energy().ok());
+}
+
+TEST_F(NvmlClosingTest, ReadersOfOtherGpusNoticeNothing) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> readers;
+  for (const std::size_t gpu : {0, 0, 2})
+    readers.emplace_back([&, gpu] {
+      while (!stop)
+        if (!gpus_[gpu]->Read().energy.ok() || !gpus_[gpu]->CurrentPersistence().ok()) ++failed;
+    });
+  for (int round = 0; round < 200; ++round) {
+    EXPECT_TRUE(gpus_[1]->LetGo().ok());
+    gpus_[1]->TakeBack();
+    EXPECT_TRUE(gpus_[1]->Energy().ok());
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(failed, 0);
+}
+
+TEST_F(NvmlClosingTest, AChildThatIsForkedMeanwhileDoesNotWait) {
+  const auto use = session_->Begin();
+  std::thread closer([&] { EXPECT_FALSE(session_->Close(Seconds(0.5)).ok()); });
+  EXPECT_TRUE(HoldsInAChild([&] { return gpus_[0]->Energy().ok(); }));
+  closer.join();
 }
 
 }  // namespace nvml_session_test

@@ -16,6 +16,7 @@ struct Slot {
   FakeBoard* board;
   std::string partition;  // Set for a MIG instance.
   int process;
+  int opening;  // FakeNvml::openings() at that time.
 };
 
 Device NewHandle(FakeBoard& board, std::string partition = "") {
@@ -23,7 +24,8 @@ Device NewHandle(FakeBoard& board, std::string partition = "") {
   static std::vector<std::unique_ptr<Slot>>& slots = *new std::vector<std::unique_ptr<Slot>>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  slots.push_back(std::make_unique<Slot>(Slot{&board, std::move(partition), ::getpid()}));
+  slots.push_back(
+      std::make_unique<Slot>(Slot{&board, std::move(partition), ::getpid(), current->openings()}));
   return reinterpret_cast<Device>(slots.back().get());
 }
 
@@ -42,6 +44,7 @@ struct FakeCalls {
     const Slot& slot = *reinterpret_cast<Slot*>(device);
     if (current->process_ != ::getpid() || slot.process != ::getpid() || current->users_ == 0)
       return kUninitialized;
+    if (slot.opening != current->openings_) return kInvalidArgument;
     FakeBoard& board = *slot.board;
     const std::lock_guard lock(board.mutex);
     ++board.calls[function];
@@ -61,7 +64,9 @@ struct FakeCalls {
 
   static Return Shutdown() {
     if (current == nullptr || current->users_ == 0) return kUninitialized;
-    --current->users_;
+    if (--current->users_ > 0) return kSuccess;
+    ++current->openings_;
+    for (const auto& board : current->boards_) board->open = false;
     return kSuccess;
   }
 
@@ -76,6 +81,7 @@ struct FakeCalls {
         failure != current->handle_failures.end())
       return failure->second;
     *device = NewHandle(*current->boards_[index]);
+    current->boards_[index]->open = true;
     return kSuccess;
   }
 
@@ -84,6 +90,19 @@ struct FakeCalls {
     const auto found = std::ranges::find(current->boards_, std::string(uuid),
                                          [](const auto& board) { return board->uuid; });
     if (found == current->boards_.end()) return kNotFound;
+    for (auto board = current->boards_.begin(); board != std::next(found); ++board)
+      (*board)->open = true;
+    *device = NewHandle(**found);
+    return kSuccess;
+  }
+
+  static Return HandleByPci(const char* address, Device* device) {
+    if (current->process_ != ::getpid()) return kUninitialized;
+    const auto found = std::ranges::find(
+        current->boards_, std::string(address),
+        [](const auto& board) { return fmt::format("0000:{:02x}:00.0", board->bus); });
+    if (found == current->boards_.end()) return kNotFound;
+    (*found)->open = true;
     *device = NewHandle(**found);
     return kSuccess;
   }
@@ -159,6 +178,7 @@ void FakeCalls::FillIdentity(NvmlApi& api) {
   api.get_count = Count;
   api.get_handle_by_index = HandleByIndex;
   api.get_handle_by_uuid = HandleByUuid;
+  api.get_handle_by_pci = HandleByPci;
   api.get_driver_version = [](char* text, unsigned size) {
     return CopyText("550.54.15", text, size);
   };

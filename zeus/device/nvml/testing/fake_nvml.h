@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,8 @@ struct FakeBoard {
   unsigned graphics_clock = 1380;
   unsigned long long reasons = 0;
   int persistence = 0;
-  bool ignores_setters = false;  // Says yes and does nothing.
+  std::atomic<bool> open = false;  // By a search for a handle, until NVML is shut down.
+  bool ignores_setters = false;    // Says yes and does nothing.
 
   unsigned scope = kScopeGpu;  // The one that power fields know.
   int value_type = kValueUnsignedLongLong;
@@ -52,7 +54,8 @@ struct FakeBoard {
 };
 
 // A driver with the boards that a test gives it, behind a real table. As NVML it counts its users
-// and fails after fork() until it is initialised again; handles of the parent stay bad. One at a
+// and fails after fork() until it is initialised again; handles of the parent stay bad, and all do
+// when the last user shuts it down. A search for a UUID opens the boards before it, too. One at a
 // time; the calls are thread-safe.
 class FakeNvml {
  public:
@@ -71,14 +74,16 @@ class FakeNvml {
       handle_failures;  // Results of nvmlDeviceGetHandleByIndex, by index.
 
   int users() const { return users_; }
+  int openings() const { return openings_; }  // How often the last user has shut it down.
   int calls(const std::string& function, std::size_t index = 0);
 
  private:
   friend struct FakeCalls;
 
   std::vector<std::unique_ptr<FakeBoard>> boards_;
-  int users_ = 0;
-  int process_ = 0;
+  std::atomic<int> users_ = 0;
+  std::atomic<int> process_ = 0;
+  std::atomic<int> openings_ = 0;
 };
 
 }  // namespace zeus::nvml::testing
