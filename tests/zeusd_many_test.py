@@ -4,14 +4,18 @@ slow or half gone, jobs by the thousand. ZEUSD_HOLDERS and ZEUSD_CONNECTS make i
 import json
 import os
 import pathlib
+import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import threading
 import time
 import unittest
+import urllib.parse
+import urllib.request
 
 from sim_testing import wait_until
 from zeusd_client import UnixConnection
@@ -284,6 +288,39 @@ class ZeusdJobMetricsTest(ManyTestCase):
         except FileNotFoundError:
             self.skipTest("promtool is not installed")
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_a_real_prometheus_scrapes_the_energy_of_a_job(self):
+        if shutil.which("prometheus") is None:
+            self.skipTest("prometheus is not installed: ./dev installs it")
+        self.start_daemon('[defaults]\nscopes = ["gpu-read"]\n', "--tcp-bind-address", "127.0.0.1:0")
+        target = re.search(r"http://([0-9.:]+)", self.daemon.ready)[1]
+        device = self.uuids()[0]
+        answer = self.ask("POST", "/v1/jobs", {"id": "slurm:7", "uid": 20000, "devices": [device]})
+        self.assertEqual(answer.status, 201, answer.text)
+        config = pathlib.Path(self.folder, "prometheus.yml")
+        config.write_text(json.dumps({"global": {"scrape_interval": "500ms"}, "scrape_configs": [
+            {"job_name": "zeusd", "static_configs": [{"targets": [target]}]}]}), encoding="utf-8")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        server = subprocess.Popen(["prometheus", f"--config.file={config}", f"--web.listen-address=127.0.0.1:{port}",
+                                   f"--storage.tsdb.path={self.folder}/tsdb"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: (server.kill(), server.wait()))
+        found = {}
+
+        def scraped():
+            query = urllib.parse.quote("zeus_job_energy_joules_total > 5")
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={query}", timeout=10) as answer:
+                    results = json.load(answer)["data"]["result"]
+            except (OSError, ValueError):
+                return False  # It is starting.
+            found.update(results[0]["metric"] if results else {})
+            return bool(results)
+
+        wait_until(scraped, "Prometheus has the energy of the job")
+        self.assertEqual((found["job"], found["exported_job"], found["uuid"]), ("zeusd", "slurm:7", device))
 
     def test_running_jobs_are_limited(self):
         self.start_daemon()

@@ -64,10 +64,16 @@ std::optional<PushedResponse::SharedBytes> PushedResponse::NextOffered() {
   return pull_ ? pull_() : nullptr;
 }
 
-void PushedResponse::WakeBy(std::function<void()> wake) {
+void PushedResponse::WakeBy(std::function<void()> wake, std::shared_ptr<Courier> courier) {
   auto shared = wake ? std::make_shared<const std::function<void()>>(std::move(wake)) : nullptr;
   const std::lock_guard lock(mutex_);
   wake_.swap(shared);
+  courier_.swap(courier);
+}
+
+std::shared_ptr<Courier> PushedResponse::courier() const {
+  const std::lock_guard lock(mutex_);
+  return courier_;
 }
 
 void PushedResponse::ClientLeft() {

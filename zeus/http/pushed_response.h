@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "zeus/http/courier.h"
 #include "zeus/http/message.h"
 
 namespace zeus::http {
@@ -59,17 +60,21 @@ class PushedResponse {
   // Returns the pulled bytes, null for none, when nothing but Offer() was called since the last
   // call: the usual case of a stream, which then copies nothing. nullopt: Next() has the news.
   std::optional<SharedBytes> NextOffered();
-  // `wake` is called from any thread after the first news since Next().
-  void WakeBy(std::function<void()> wake);
+  // `wake` is called from any thread after the first news since Next(). `courier` runs tasks where
+  // the response is sent.
+  void WakeBy(std::function<void()> wake, std::shared_ptr<Courier> courier = nullptr);
   void ClientLeft();
+  // Null while no server sends the response.
+  std::shared_ptr<Courier> courier() const;
 
  private:
   template <class Change>
   void Add(Change change);
 
   const std::function<SharedBytes()> pull_{};  // Null: all bytes are pushed.
-  std::mutex mutex_;
-  News news_;  // Guarded by mutex_, as are all below.
+  mutable std::mutex mutex_;
+  std::shared_ptr<Courier> courier_{};  // Guarded by mutex_.
+  News news_;                           // Guarded by mutex_, as are all below.
   // Null until the server waits. Shared, since it is called without the lock.
   std::shared_ptr<const std::function<void()>> wake_{};
   std::function<void()> left_;

@@ -30,6 +30,8 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 
 constexpr TimePoint kNever{Seconds(1e9)};  // Never comes: io_context::run() is called once.
 constexpr auto kCheckPeriod = std::chrono::milliseconds(100);
+// So many connections are looked at less often: deadlines are seconds.
+constexpr std::size_t kMany = 200;
 constexpr std::size_t kReserve = 16;  // Connections beyond the limit, for vital requests.
 
 Error CannotListen(const std::string& listen, const error_code& failure) {
@@ -114,12 +116,16 @@ class Server::State {
                  .draining = draining_,
                  .make_request_id = [this] { return fmt::format("{:x}", ++request_ids_); },
                  .wake_topic = [this](const std::string& topic) { WakeTopic(topic); },
-                 .bell = bell_} {
+                 .bell = bell_,
+                 .courier = std::make_shared<Courier>(
+                     [this](Courier::Task task) { asio::post(io_, std::move(task)); }),
+                 .chunk = chunk_} {
     // Starting from the time keeps the ids of two runs of the server apart in one log.
     request_ids_ = static_cast<std::uint64_t>(clock.WallNow().time_since_epoch().count()) << 8;
   }
 
   ~State() {
+    context_.courier->Close();
     io_.stop();
     thread_.reset();
     socket_file_.reset();  // Before running tasks are waited for.
@@ -348,15 +354,15 @@ class Server::State {
     return true;
   }
 
-  // Checks the deadlines of all connections ten times a second, which is cheaper than a timer for
-  // each step of each connection. Sleeps while there is no connection.
+  // Checks the deadlines of all connections several times a second, which is cheaper than a timer
+  // for each step of each connection. Sleeps while there is no connection.
   asio::awaitable<void> CheckDeadlines() {
     while (true) {
       sleeping_ = sessions_.empty();
       if (sleeping_)
         check_timer_.expires_at(asio::steady_timer::time_point::max());
       else
-        check_timer_.expires_after(kCheckPeriod);
+        check_timer_.expires_after(sessions_.size() < kMany ? kCheckPeriod : 5 * kCheckPeriod);
       error_code ignored;
       co_await check_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
       const TimePoint now = clock_.Now();
@@ -408,6 +414,7 @@ class Server::State {
   std::condition_variable gone_;
   bool drained_ = false;  // Guarded by mutex_.
   NewsBell bell_{io_};
+  SharedChunk chunk_;
   WorkerPool readers_;
   WorkerPool workers_;
   WorkerPool slow_workers_;

@@ -5,7 +5,7 @@ find_package(Boost 1.74 REQUIRED)
 zeus_library(http_server STANDALONE
   SOURCES access_control.cc access_log.cc departure_watch.cc limits.cc message.cc openapi.cc openapi_document.cc pushed_response.cc readiness.cc routed_handler.cc router.cc server.cc socket_file.cc tokens.cc
           worker_pool.cc
-  HEADERS access_control.h access_log.h departure_watch.h limits.h message.h openapi.h openapi_document.h pushed_response.h readiness.h routed_handler.h router.h server.h
+  HEADERS access_control.h access_log.h courier.h departure_watch.h limits.h message.h openapi.h openapi_document.h pushed_response.h readiness.h routed_handler.h router.h server.h
           socket_file.h tokens.h worker_pool.h
   DEPENDS zeus::http
   PRIVATE_DEPENDS Boost::headers OpenSSL::SSL Threads::Threads)

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -519,12 +518,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // Has the thread of the sockets woken whenever the response has news for this connection.
   void RingWhenNews(PushedResponse& response) {
     const std::weak_ptr<Session> weak = this->weak_from_this();
-    response.WakeBy([weak] {
-      if (auto self = weak.lock()) {
-        NewsBell& bell = self->context_.bell;
-        bell.Ring(std::move(self));
-      }
-    });
+    const auto wake = [weak] {
+      if (const auto self = weak.lock()) self->context_.bell.Ring(self);
+    };
+    response.WakeBy(wake, context_.courier);
   }
 
   asio::awaitable<void> SendUnsent() {
@@ -584,37 +581,28 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // or with news that it alone understands in held_news_.
   bool SendAtOnce(PushedResponse& response, FinishedRequest& finished) {
     if (const auto offered = response.NextOffered())
-      return *offered == nullptr || (*offered)->empty() || SendShared(**offered, finished);
+      return *offered == nullptr || (*offered)->empty() || SendShared(*offered, finished);
     PushedResponse::News news = response.Next();
     if (news.empty()) return true;
     if (news.whole || news.head || news.ended || news.aborted) {
       held_news_ = std::move(news);
       return false;
     }
-    std::string text = PieceText(news, finished);
+    return SendNow(PieceText(news, finished));
+  }
+
+  // Sends bytes that other connections send as well. Returns as SendAtOnce().
+  bool SendShared(const PushedResponse::SharedBytes& bytes, FinishedRequest& finished) {
+    finished.bytes += bytes->size();
+    return SendNow(knows_chunks_ ? context_.chunk.Of(bytes) : *bytes);
+  }
+
+  // Sends as much as the socket takes without waiting; the rest is in unsent_ when this is false.
+  bool SendNow(const std::string& text) {
     const auto sent =
         ::send(Socket().native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == static_cast<::ssize_t>(text.size())) return true;
     unsent_ = text.substr(static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
-    return false;
-  }
-
-  // Sends bytes that other connections send as well, without a copy of them. Returns as
-  // SendAtOnce().
-  bool SendShared(const std::string& bytes, FinishedRequest& finished) {
-    finished.bytes += bytes.size();
-    std::array<char, 24> head{};
-    std::string_view before;
-    std::string_view after;
-    if (knows_chunks_) {
-      const auto end = fmt::format_to_n(head.data(), head.size(), "{:x}\r\n", bytes.size());
-      before = {head.data(), end.size};
-      after = "\r\n";
-    }
-    const auto sent = SendNow(Socket().native_handle(), {before, bytes, after});
-    if (sent == static_cast<::ssize_t>(before.size() + bytes.size() + after.size())) return true;
-    unsent_ = std::string(before) + bytes + std::string(after);
-    unsent_.erase(0, static_cast<std::size_t>(std::max<::ssize_t>(sent, 0)));
     return false;
   }
 

@@ -3,21 +3,20 @@
 // Only session.h includes this header.
 
 #include <boost/asio.hpp>
+#include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/http/courier.h"
 #include "zeus/http/limits.h"
 #include "zeus/http/message.h"
 #include "zeus/http/worker_pool.h"
@@ -30,6 +29,7 @@ using boost::system::error_code;
 constexpr TimePoint kNoDeadline{Seconds(1e18)};
 
 class NewsBell;
+class SharedChunk;
 
 // The parts of the server that its connections use. All of them outlive every connection.
 struct SessionContext {
@@ -46,6 +46,25 @@ struct SessionContext {
   std::function<std::string()> make_request_id;
   std::function<void(const std::string& topic)> wake_topic;
   NewsBell& bell;
+  std::shared_ptr<Courier> courier;
+  SharedChunk& chunk;
+};
+
+// The latest bytes that connections share, as a chunk: a thousand streams send it, and it is made
+// once. Used on the thread of the sockets alone.
+class SharedChunk {
+ public:
+  const std::string& Of(const std::shared_ptr<const std::string>& bytes) {
+    if (bytes != bytes_) {
+      bytes_ = bytes;
+      text_ = fmt::format("{:x}\r\n{}\r\n", bytes->size(), *bytes);
+    }
+    return text_;
+  }
+
+ private:
+  std::shared_ptr<const std::string> bytes_{};  // Kept, so that no others get its address.
+  std::string text_{};
 };
 
 class SessionControl;
@@ -93,18 +112,6 @@ struct Peer {
   std::unique_ptr<Attendance> attendance{};
   std::string refusal{};  // Why the handler refuses the connection; empty if it does not.
 };
-
-// Sends as much of the texts, one after the other, as the socket takes without waiting; returns as
-// send(2).
-inline ::ssize_t SendNow(int socket, const std::array<std::string_view, 3>& texts) {
-  std::array<iovec, 3> parts{};
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    parts[i] = {.iov_base = const_cast<char*>(texts[i].data()), .iov_len = texts[i].size()};
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
 
 // The part of a connection that does not depend on the kind of its socket. It lives on the thread
 // of the sockets.

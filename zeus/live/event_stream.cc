@@ -197,7 +197,11 @@ Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(const EventFilt
   auto queue = std::make_shared<EventQueue>(filter, limits_, clock_.Now());
   const Clock* clock = &clock_;
   auto response = std::make_shared<http::PushedResponse>(
-      [queue] { queue->Leave(); }, [queue, clock] { return queue->Pull(clock->Now()); });
+      [queue, departures = departures_] {
+        queue->Leave();
+        ++*departures;
+      },
+      [queue, clock] { return queue->Pull(clock->Now()); });
   queue->response = response;
   {
     const std::lock_guard lock(mutex_);
@@ -216,6 +220,8 @@ Result<std::shared_ptr<http::PushedResponse>> EventStreams::Open(const EventFilt
       Audience& audience = audiences_[{.period = filter.period, .devices = filter.devices}];
       if (audience.clients.empty()) audience.due = NextDue(clock_.Now(), filter.period);
       audience.clients.push_back(queue);
+      audience.seated = false;
+      readings_wanted_ = true;
     }
   }
   response->Start({.body = std::string(kPing),
@@ -258,13 +264,20 @@ TimePoint EventStreams::SendReadings(TimePoint now, const ReadingsOf& readings_o
   for (auto it = audiences_.begin(); it != audiences_.end();) {
     auto& [key, audience] = *it;
     if (audience.due <= now) {
-      std::erase_if(audience.clients, [](const auto& queue) { return queue->has_left(); });
+      ForgetThoseWhoLeft(audience, now);
       audience.due = NextDue(now, key.period);
       std::shared_ptr<const Encoded>& text = texts[key.devices];
       if (!text && !audience.clients.empty())
         if (std::string data = readings_of(key.devices); !data.empty())
           text = Encode({.kind = EventKind::kReading, .data = std::move(data)}, 0);
-      if (text) SendTo(audience, text);
+      if (!audience.seated) Seat(audience);
+      for (const Seats& seats : audience.seats) {
+        if (!text) break;
+        if (seats.courier == nullptr)
+          SendTo(*seats.clients, text);
+        else
+          seats.courier->Post([clients = seats.clients, text] { SendTo(*clients, text); });
+      }
     }
     if (audience.clients.empty()) {
       it = audiences_.erase(it);
@@ -273,14 +286,41 @@ TimePoint EventStreams::SendReadings(TimePoint now, const ReadingsOf& readings_o
     next = std::min(next, audience.due);
     ++it;
   }
+  readings_wanted_ = !audiences_.empty();
   return next;
 }
 
-void EventStreams::SendTo(const Audience& audience, const std::shared_ptr<const Encoded>& text) {
-  for (const auto& queue : audience.clients) {
+void EventStreams::SendTo(const Queues& clients, const std::shared_ptr<const Encoded>& text) {
+  for (const auto& queue : clients) {
+    const auto response = queue->response.lock();
+    if (!response) continue;
     queue->SetReadings(text);
-    if (const auto response = queue->response.lock()) response->Offer();
+    response->Offer();
   }
+}
+
+// To look at a thousand clients takes longer than to know that none has left.
+void EventStreams::ForgetThoseWhoLeft(Audience& audience, TimePoint now) const {
+  constexpr Seconds kBetweenLooks{1};
+  const std::uint64_t departures = *departures_;
+  if (audience.departures == departures && now - audience.looked_at < kBetweenLooks) return;
+  audience.departures = departures;
+  audience.looked_at = now;
+  if (std::erase_if(audience.clients, [](const auto& queue) { return queue->has_left(); }) > 0)
+    audience.seated = false;
+}
+
+void EventStreams::Seat(Audience& audience) {
+  std::map<std::shared_ptr<http::Courier>, Queues> by_server;
+  for (const auto& queue : audience.clients) {
+    const auto response = queue->response.lock();
+    by_server[response ? response->courier() : nullptr].push_back(queue);
+  }
+  audience.seated = !by_server.contains(nullptr);
+  audience.seats.clear();
+  for (auto& [courier, queues] : by_server)
+    audience.seats.push_back(
+        {.courier = courier, .clients = std::make_shared<const Queues>(std::move(queues))});
 }
 
 TimePoint EventStreams::SendComments(TimePoint now) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,7 +23,8 @@
 // its text. A client's queue lives here and not in the server: the server pulls from it whenever
 // the client has taken everything before, so a client that reads slowly costs a bounded queue, and
 // its readings become fewer instead of older. Readings are one event for all devices; clients that
-// follow the same devices with the same period get the same bytes at the same time.
+// follow the same devices with the same period get the same bytes at the same time, from the thread
+// of the sockets alone.
 namespace zeus::live {
 
 enum class EventKind { kReading, kLease, kKnob, kNotice };
@@ -95,15 +97,28 @@ class EventStreams {
   void EndAll();
 
   Counts counts() const;
+  // Whether a client follows readings. It costs nothing, and may be late to know that the last one
+  // has left.
+  bool readings_wanted() const { return readings_wanted_; }
 
  private:
   struct Encoded;
   friend class EventQueue;
 
+  using Queues = std::vector<std::shared_ptr<EventQueue>>;
+  // Clients of one server. Null: it is not known yet.
+  struct Seats {
+    std::shared_ptr<http::Courier> courier{};
+    std::shared_ptr<const Queues> clients{};
+  };
   // The clients that get the same readings.
   struct Audience {
     TimePoint due{};
-    std::vector<std::shared_ptr<EventQueue>> clients{};
+    Queues clients{};
+    std::vector<Seats> seats{};    // The clients, by server.
+    bool seated = false;           // `seats` are those of all clients, and all known.
+    std::uint64_t departures = 0;  // departures_ when clients that left were looked for last,
+    TimePoint looked_at{};         // and when that was.
   };
   struct AudienceKey {
     Seconds period{};
@@ -116,12 +131,18 @@ class EventStreams {
   void Replay(EventQueue& queue, std::string_view last_event_id) const;
   void Prune();
   TimePoint SendReadings(TimePoint now, const ReadingsOf& readings_of);
-  static void SendTo(const Audience& audience, const std::shared_ptr<const Encoded>& text);
+  static void SendTo(const Queues& clients, const std::shared_ptr<const Encoded>& text);
+  static void Seat(Audience& audience);
+  void ForgetThoseWhoLeft(Audience& audience, TimePoint now) const;
   TimePoint SendComments(TimePoint now);
 
   const Clock& clock_;
   const std::string run_;
   const Limits limits_;
+  // Clients that have left; they may outlive this object.
+  const std::shared_ptr<std::atomic<std::uint64_t>> departures_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::atomic<bool> readings_wanted_ = false;
   mutable std::mutex mutex_;
   // Guarded by mutex_, to the end of the class.
   std::vector<std::shared_ptr<EventQueue>> queues_{};

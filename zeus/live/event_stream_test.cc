@@ -73,6 +73,53 @@ TEST_F(EventStreamsTest, AnEventReachesEveryClientInTheFormatOfServerSentEvents)
   EXPECT_TRUE(one->Next().empty());
 }
 
+TEST_F(EventStreamsTest, ClientsOfAServerAreServedByItsOwnThread) {
+  std::vector<http::Courier::Task> tasks;
+  const auto courier = std::make_shared<http::Courier>(
+      [&](http::Courier::Task task) { tasks.push_back(std::move(task)); });
+  const auto one = Open();
+  const auto other = Open();
+  const auto elsewhere = Open();
+  one->WakeBy([] {}, courier);
+  other->WakeBy([] {}, courier);
+  clock_.Advance(1s);
+  SendReadings(100);
+  // One task for both; whose server is not known yet is served at once.
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_TRUE(one->Next().empty());
+  EXPECT_THAT(elsewhere->Next().bytes, HasSubstr("100"));
+  tasks.front()();
+  EXPECT_THAT(one->Next().bytes, HasSubstr("100"));
+  EXPECT_THAT(other->Next().bytes, HasSubstr("100"));
+  other->ClientLeft();
+  clock_.Advance(1s);
+  SendReadings(200);
+  ASSERT_EQ(tasks.size(), 2U);
+  tasks.back()();
+  EXPECT_THAT(one->Next().bytes, HasSubstr("200"));
+  EXPECT_TRUE(other->Next().empty());
+  courier->Close();
+  clock_.Advance(1s);
+  SendReadings(300);
+  EXPECT_EQ(tasks.size(), 2U);
+}
+
+TEST_F(EventStreamsTest, ReadingsAreWantedWhileSomebodyFollowsThem) {
+  EXPECT_FALSE(streams_.readings_wanted());
+  const auto changes = Open({.kinds = {EventKind::kLease}});
+  SendReadings(1);
+  EXPECT_FALSE(streams_.readings_wanted());
+  const auto readings = Open();
+  EXPECT_TRUE(streams_.readings_wanted());
+  clock_.Advance(1s);
+  SendReadings(2);
+  EXPECT_TRUE(streams_.readings_wanted());
+  readings->ClientLeft();
+  clock_.Advance(1s);
+  SendReadings(3);
+  EXPECT_FALSE(streams_.readings_wanted());
+}
+
 TEST_F(EventStreamsTest, ClientsOfTheSameDevicesAndPeriodGetTheSameBytes) {
   const auto one = Open({.devices = {"GPU-0", "GPU-1"}, .period = 100ms});
   clock_.Advance(30ms);

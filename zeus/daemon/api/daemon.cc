@@ -220,7 +220,7 @@ std::string Daemon::ReadingsOf(const std::set<std::string>& devices) const {
 
 Seconds Daemon::RecorderPause() const {
   const bool wanted = board_clients_ > 0 || clock_.Now() - wanted_at_.load() < kWantedFor ||
-                      streams_->size() > 0 || events_->counts().streams > 0 || jobs_->AnyRunning();
+                      streams_->size() > 0 || events_->readings_wanted() || jobs_->AnyRunning();
   return wanted ? Seconds(0) : kRestingPause;
 }
 
