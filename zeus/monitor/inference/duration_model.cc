@@ -19,8 +19,10 @@ constexpr double kNone = 1e-12;         // A prior that holds its coefficient.
 constexpr double kBecomeMixture = 0.6;  // Error of the mixture's fit over that of the dense one.
 constexpr double kStayMixture = 0.9;
 constexpr double kRowsToCompare = 100;
-constexpr double kSmallExperts = 0.02;        // Less than this part of the fixed time is none.
-constexpr double kSlowError = 0.01;           // Weight of a new error in its running average.
+constexpr double kSmallExperts = 0.02;  // Less than this part of the fixed time is none.
+constexpr double kSlowError = 0.01;     // Weight of a new error in its running average.
+constexpr double kOutlier = 4;  // A stretch that is so many times its error off counts less...
+constexpr double kRowsBeforeOutliers = 10;    // ...once so many were seen.
 constexpr std::size_t kMostStretches = 4096;  // Older ones are forgotten.
 
 std::array<double, 7> Row(const IterationLoad& load) {
@@ -150,9 +152,10 @@ void DurationModel::Learn(const IterationLoad& load, double duration, double var
   const double of_prompt = fit()[3] * std::sqrt(variance);
   const double sigma = 2 * error_ + 2 * kRelativeError * duration;
   const double miss = std::abs(duration - Predict(load));
-  const double bound = 5 * (sigma + of_prompt);
+  const double bound = kOutlier * (sigma + of_prompt);
   prompt_rows_ += 1;
-  const double outlier = prompt_rows_ > 30 && miss > bound ? bound / miss * bound / miss : 1;
+  const double outlier =
+      prompt_rows_ > kRowsBeforeOutliers && miss > bound ? bound / miss * bound / miss : 1;
   AddRow(load, duration, outlier / (sigma * sigma + of_prompt * of_prompt));
   if (prompt_rows_ < 16) Solve();
 }
