@@ -85,6 +85,20 @@ function Line({ series, place }: { series: Series; place: Place }) {
   );
 }
 
+// Names on the side where there is room for them.
+function Labels({ series, spots, place }: { series: Series; spots: Spot[]; place: Place }) {
+  const middle = (place.x.from + place.x.to) / 2;
+  return (
+    <>
+      {spots.map(({ x, y, index }) => (
+        <text class="name" x={x < middle ? x + 9 : x - 9} y={y - 7} text-anchor={x < middle ? "start" : "end"}>
+          {series.labels?.[index]}
+        </text>
+      ))}
+    </>
+  );
+}
+
 function Points({ series, place }: { series: Series; place: Place }) {
   const spots = distinct(runsOf(series, series.y, place.x, place.y).flat());
   // A few points among many are what the figure is about.
@@ -97,6 +111,7 @@ function Points({ series, place }: { series: Series; place: Place }) {
       <g class={few ? "few" : "many"}>
         <Dots spots={spots} radius={few ? 5 : series.x.length > 400 ? 1.6 : 3.4} />
       </g>
+      {series.labelled && <Labels series={series} spots={spots} place={place} />}
     </>
   );
 }

@@ -14,6 +14,7 @@ export interface Series {
   low?: Value[];
   high?: Value[];
   labels?: string[];
+  labelled?: boolean; // The labels stand beside the points.
   // For spans: from x to until in the lane y, coloured by heat on the panel's scale.
   until?: Value[];
   heat?: Value[];

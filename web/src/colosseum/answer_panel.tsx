@@ -30,7 +30,7 @@ export function AnswerPanel({ side, text, arriving, duel }: AnswerPanelProps) {
         {!arriving && !text && <span class="faint">The text is not kept.</span>}
       </div>
       {identity && (
-        <dl class="facts">
+        <dl class="answer-facts">
           <div>
             <dt>Output</dt>
             <dd>{identity.output_tokens === null ? "–" : `${identity.output_tokens.toFixed(0)} tokens`}</dd>

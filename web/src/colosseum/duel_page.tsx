@@ -108,7 +108,7 @@ function Vote({ busy, vote }: { busy: boolean; vote: (choice: Choice) => void })
       <h2 id="decision" ref={heading} tabIndex={-1}>
         Which answer is better?
       </h2>
-      <div class="choices">
+      <div class="votes">
         {choices.map(({ choice, text }) => (
           <button class="main" type="button" disabled={busy} onClick={() => vote(choice)}>
             {text}
@@ -145,7 +145,7 @@ function Weigh({ duel, busy, judge }: { duel: Duel; busy: boolean; judge: (worth
   return (
     <div class="weigh">
       <h3>Was answer {nameOf(preferred)} worth the extra energy?</h3>
-      <div class="choices">
+      <div class="votes">
         <button class="main" type="button" disabled={busy} onClick={() => judge(true)}>
           Yes, worth it
         </button>

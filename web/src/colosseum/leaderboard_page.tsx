@@ -45,6 +45,7 @@ function seriesOf(name: string, role: string, standings: Standing[]): Series {
     low: standings.map(({ rating }) => rating.low),
     high: standings.map(({ rating }) => rating.high),
     labels: standings.map(({ model }) => model),
+    labelled: standings.length <= 16,
   };
 }
 

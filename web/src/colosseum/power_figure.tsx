@@ -8,6 +8,9 @@ import type { SideName } from "./types";
 import { sides } from "./types";
 import { nameOf } from "./words";
 
+// Of short answers a sample a second shows next to nothing, and a line would pretend otherwise.
+const fewestSamples = 4;
+
 const roles: Record<SideName, string> = { a: "zeus", b: "front" };
 
 function panelOf(power: Record<SideName, [number, number | null][]>): Panel {
@@ -35,7 +38,7 @@ export function PowerFigure({ power }: { power: Record<SideName, [number, number
     setHidden(next);
   };
   const shown = { ...panel, series: panel.series.filter(({ name }) => !hidden.has(name)) };
-  if (sides.every((side) => power[side].length < 2)) return null;
+  if (sides.every((side) => power[side].length < fewestSamples)) return null;
   return (
     <figure class="power">
       <header>

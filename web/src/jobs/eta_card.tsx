@@ -16,7 +16,7 @@ function ArmRow({ arm, measured, arms, byDefault }: { arm: Arm; measured: Measur
     arm.state === "candidate" ? "" : arm.state,
   ].filter(Boolean);
   return (
-    <tr class={arm.batch_size === arms.best_batch_size ? "chosen" : ""}>
+    <tr class={arm.batch_size === arms.best_batch_size ? "best-arm" : ""}>
       <th scope="row" class="number">{arm.batch_size}</th>
       <td class="number">{arm.runs}</td>
       <td class="number">{arm.converged}</td>

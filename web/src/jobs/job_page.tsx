@@ -151,7 +151,7 @@ function Facts({ overview }: { overview: JobOverview }) {
     ["labels", labels.join(", ")],
   ];
   return (
-    <p class="faint facts">
+    <p class="faint job-facts">
       {facts
         .filter(([, value]) => value !== "")
         .map(([name, value]) => (

@@ -7,7 +7,7 @@ import { powerText, timeText, unknown } from "../app/quantity";
 import { columns, foundNodes, Pasts, rowsInSight, sortedNodes, titles, wasteOf } from "./fleet_rows";
 import type { Column, Fleet, FleetNode } from "./fleet_rows";
 
-const rowHeight = 40;
+const rowHeight = 46;
 const every = 5; // Seconds between two questions.
 const staleAfter = 60;
 
@@ -168,6 +168,8 @@ export function FleetPage() {
     };
   }, [fleet !== undefined]);
   if (!fleet) return error ? <Failure error={error} retry={reload} /> : <Nothing>Loading …</Nothing>;
+  // Servers without temperatures have no column of dashes.
+  const heated = fleet.nodes.some(({ temperature_celsius }) => temperature_celsius !== undefined);
   const { first, last } = rowsInSight(rows.length, sight.scrolled, sight.height, rowHeight);
   const sort = (column: Column) =>
     setOrder({ column, descending: order.column === column ? !order.descending : column !== "node" });
@@ -184,7 +186,7 @@ export function FleetPage() {
         <input type="search" placeholder="Find nodes" aria-label="Find nodes" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         {search && <span class="faint">{rows.length} of {fleet.nodes.length}</span>}
       </div>
-      <div class="fleet" ref={box} tabIndex={0} role="region" aria-label="Nodes">
+      <div class={heated ? "fleet" : "fleet unheated"} ref={box} tabIndex={0} role="region" aria-label="Nodes">
         <table aria-rowcount={rows.length + 1} style={{ height: `${(rows.length + 1) * rowHeight}px` }}>
           <thead>
             <tr>

@@ -152,7 +152,7 @@ function DeviceCard({ device, source }: { device: Device; source: NodeSource }) 
       {typeof most === "number" && typeof power === "number" && (
         <Bar value={power} most={most} colour={line.colour} label={`${percentText(power / most, 0)} of the power limit`} />
       )}
-      <dl class="facts">
+      <dl class="device-facts">
         {gpu && typeof most === "number" && (
           <>
             <dt>Limit</dt>
@@ -290,7 +290,7 @@ function Faults({ source, devices }: { source: NodeSource; devices: Device[] }) 
         ),
       )}
       {others.length > 0 && (
-        <details class="absent">
+        <details class="unknown">
           <summary>Not known here: {others.map(({ what }) => what).join(", ")}</summary>
           <ul>
             {others.map(({ what, reason, fix }) => (
@@ -353,7 +353,7 @@ function Facts({ device }: { device: Device }) {
   ];
   return (
     <Card title="The device">
-      <dl class="facts">
+      <dl class="device-facts">
         {rows.map(([name, text]) => text && (
           <>
             <dt>{name}</dt>
@@ -422,7 +422,7 @@ export function NodePage({ parameters, query }: ViewProps) {
       <Card
         title="Power"
         aside={
-          <div class="choices" role="group" aria-label="How far back">
+          <div class="ranges" role="group" aria-label="How far back">
             {ranges.map(({ seconds, name }) => (
               <button
                 type="button"
@@ -443,7 +443,7 @@ export function NodePage({ parameters, query }: ViewProps) {
         />
       </Card>
       {!alone && <Wastes devices={devices} />}
-      <div class="cards">
+      <div class="cards devices">
         {devices.map((device) => (
           <DeviceCard device={device} source={source} key={device.facts.device} />
         ))}

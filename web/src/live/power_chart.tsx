@@ -145,9 +145,11 @@ class Painter {
       context.moveTo(x, frame.height - room.bottom);
       context.lineTo(x, frame.height - room.bottom + 4);
       context.stroke();
-      if (x < room.left + 20 || x > frame.width - 24) continue;
+      const label = format.format(new Date((at + offset) * 1000));
+      const half = context.measureText(label).width / 2;
+      if (x < half || x > frame.width - half) continue;
       context.fillStyle = faint;
-      context.fillText(format.format(new Date((at + offset) * 1000)), x, frame.height - room.bottom + 7);
+      context.fillText(label, x, frame.height - room.bottom + 7);
     }
     if (props.limit && frame.top >= props.limit) {
       const y = Math.round(Painter.y(frame, props.limit)) + 0.5;

@@ -53,6 +53,11 @@ export function isTrouble(reason: string): boolean {
   return reason === "thermal" || reason === "other";
 }
 
+// Drivers name the device that they speak of, as the sentence does.
+function withoutName(reason: string, name: string): string {
+  return reason.startsWith(`${name}: `) ? reason.slice(name.length + 2) : reason;
+}
+
 export function faultsOf(device: GpuFacts | CpuFacts, reading: Reading | undefined, knobs: Knob[]): Fault[] {
   const name = device.name ?? device.device;
   const faults: Fault[] = [];
@@ -69,7 +74,7 @@ export function faultsOf(device: GpuFacts | CpuFacts, reading: Reading | undefin
       fix: "Look for processes in state D and at dmesg; the other devices go on.",
     });
   else if (reading?.reason)
-    faults.push({ tone: "bad", what: `${name} cannot be read: ${reading.reason}.`, fix: "zeus doctor says what is missing." });
+    faults.push({ tone: "bad", what: `${name} cannot be read: ${withoutName(reading.reason, name)}.`, fix: "zeus doctor says what is missing." });
   if (typeof device.maintenance_left_seconds === "number")
     faults.push({
       tone: "warn",
