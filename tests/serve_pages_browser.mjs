@@ -289,7 +289,7 @@ async function whatIf(server) {
   await check("what it says is the server's answer", async () => {
     const arms = await server.ask("GET", "/v1/jobs/mnist/arms?eta=0");
     assert.ok((await text(page, ".finding")).includes(`batch size ${arms.best_batch_size} would`));
-    const chosen = page.locator("tr.chosen th");
+    const chosen = page.locator("tr.best-arm th");
     assert.equal(await chosen.innerText(), String(arms.best_batch_size));
   });
   await check("nothing complains about it", () => assert.deepEqual(page.complaints, []));

@@ -35,6 +35,13 @@ test("the server's history replaces readings, and its empty steps do not", () =>
   assert.deepEqual(sum, { energy: 120, idle: 55, idleSeconds: 1.5, seconds: 3 });
 });
 
+test("time without work is what its energy lasts at the power of such seconds", () => {
+  const track = new PowerTrack();
+  // Four of ten seconds at 65 W, six at 290 W.
+  track.addHistory(10, 100, { mean: [200, 0], low: [65, 0], high: [290, 0], idle: [26, 0] });
+  assert.equal(track.sum(2, 100, 110).idleSeconds, 4);
+});
+
 test("a day of readings takes the memory of the first minute", () => {
   const track = new PowerTrack();
   for (let second = 0; second < 86400; second += 0.5) track.addReading(second, second);

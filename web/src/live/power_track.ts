@@ -118,7 +118,9 @@ export class PowerTrack {
       const idle = ring.idle[place]!;
       if (Number.isNaN(idle) || !(mean > 0)) continue;
       all.idle += idle * step;
-      all.idleSeconds += (idle / mean) * step;
+      // The lowest second of a step in which there was nothing to do is one of those.
+      const low = ring.low[place]!;
+      all.idleSeconds += Math.min(step, (idle / (low > 0 ? low : mean)) * step);
     }
     return all;
   }

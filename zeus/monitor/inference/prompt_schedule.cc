@@ -59,13 +59,8 @@ std::vector<PromptSchedule::Waiting> PromptSchedule::WaitingAt(const EngineItera
     if (!finishes && (request.arrival > time || (request.ended && request.end <= seen.begin)))
       continue;
     if (!finishes && ahead > kLookAhead) continue;
-    const double left = request.prompt - request.worked;
-    const double rest = std::max(1.0, left);
-    waiting.push_back({.request = index,
-                       .rest = rest,
-                       .most = std::max(1.0, left + 3 * request.prompt_sigma),
-                       .variance = request.prompt_sigma * request.prompt_sigma,
-                       .finishes = finishes});
+    const double rest = std::max(1.0, request.prompt - request.worked);
+    waiting.push_back({index, rest, request.prompt_sigma * request.prompt_sigma, finishes});
     ahead += rest;
     finishing += finishes ? 1 : 0;
     if (finishing == seen.firsts.size() && ahead > kLookAhead) break;
@@ -130,7 +125,7 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
   bool full = false;
   for (const Waiting& prompt : waiting) {
     (prompt.finishes ? finishing : others) += prompt.rest;
-    if (!prompt.finishes) most += prompt.most;
+    if (!prompt.finishes) most += prompt.Most();
     if (prompt.finishes) variance += prompt.variance;
     if (!prompt.finishes && requests_[prompt.request].streamed) full = true;
   }
@@ -169,8 +164,8 @@ void PromptSchedule::Distribute(std::vector<Waiting>& waiting, Work work) const 
     // A streamed prompt whose first token has not come is not finished.
     const bool streamed = requests_[prompt.request].streamed;
     const double most = streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest;
-    prompt.given = streamed && work.rest < prompt.most ? std::max(0.0, work.rest)
-                                                       : std::clamp(work.rest, 0.0, most);
+    prompt.given = streamed && work.rest < prompt.Most() ? std::max(0.0, work.rest)
+                                                         : std::clamp(work.rest, 0.0, most);
     work.rest -= prompt.given;
   }
 }

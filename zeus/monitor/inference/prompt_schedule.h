@@ -43,10 +43,12 @@ class PromptSchedule {
   struct Waiting {
     RequestIndex request;
     double rest;  // Prompt tokens that are left, as well as known.
-    double most;  // No more tokens are likely to be left.
     double variance;
     bool finishes;  // Its first token came with this iteration.
     double given = 0;
+
+    // No more tokens are likely to be left.
+    double Most() const { return rest + 3 * std::sqrt(variance); }
   };
 
   std::vector<Waiting> WaitingAt(const EngineIteration& seen, double time) const;
