@@ -50,7 +50,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
                 "client/node", "process"},
     "report": {"base"},
-    "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
+    "replay": {"base", "device", "job", "optimizer/batch_size", "optimizer/budget", "report"},
 }
 
 # Folders of zeus/device that do not know each other. Discovery puts them together.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "apps/zeus/budget/budget_command.h"
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"
@@ -42,6 +43,7 @@ int Main(int argc, char** argv) {
   const Verb app = line.program();
   app.RequireVerb();
   Action action;
+  AddBudgetCommand(app, action);
   AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
