@@ -111,6 +111,40 @@ class CommandLineTest(TrainTestCase):
             del rate
 
 
+class LogTest(TrainTestCase):
+    def test_every_event_is_a_line_for_programs(self):
+        log = self.path("events.jsonl")
+        for _ in range(2):  # The second session appends.
+            self.train(*self.options(source=[]), *self.itself(), "--log", log, *self.command("--out", "line"))
+        events = [json.loads(line) for line in pathlib.Path(log).read_text(encoding="utf-8").splitlines()]
+        for event in events:
+            self.assertRegex(event["time"], r"^\d{4}-\d\d-\d\dT.*Z$")
+            self.assertEqual(event["job"], "mnist")
+        names = [event["event"] for event in events]
+        self.assertEqual((names.count("run_started"), names.count("run_ended")), (2, 2), names)
+        epochs = [event["epoch"] for event in events if event["event"] == "epoch"]
+        self.assertTrue(epochs)
+        self.assertLessEqual(set(epochs), {1, 2, 3, 4, 5})
+        ended = [event["trial"] for event in events if event["event"] == "run_ended"]
+        self.assertEqual([(trial["status"], trial["energy_joules"]) for trial in ended],
+                         [(trial["status"], trial["energy_joules"])
+                          for trial in sorted(self.trials(), key=lambda one: one["number"])])
+
+    def test_a_crash_is_in_the_log_and_standard_error_will_do(self):
+        done = self.train(*self.options(source=[]), *self.itself(), "--log", "-", "--quiet",
+                          *self.command("--out", "line", "--fail-after", "2"), code=42)
+        lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"time":')]
+        self.assertEqual((lines[-1]["event"], lines[-1]["exit_code"]), ("run_ended", 42))
+        self.assertTrue(lines[-1]["failure"])
+
+    def test_a_file_of_something_else_is_not_written_to(self):
+        file = pathlib.Path(self.path("other.txt"))
+        file.write_text("mine\n", encoding="utf-8")
+        done = self.train(*self.options(source=[]), *self.itself(), "--log", str(file), *self.command("--out", "line"), code=2)
+        self.assertIn("other.txt", done.stderr)
+        self.assertEqual(file.read_text(encoding="utf-8"), "mine\n")
+
+
 class MetricTest(TrainTestCase):
     def test_regex_on_both_streams_file_and_socket(self):
         file = self.path("epochs-{trial}.jsonl")

@@ -13,6 +13,7 @@
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/terminal.h"
 #include "apps/zeus/train/train_display.h"
+#include "apps/zeus/train/train_log.h"
 #include "apps/zeus/train/train_options.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
@@ -81,11 +82,16 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
   TrainDisplay display(invocation.quiet ? TrainDisplay::Sentences::kQuiet
                                         : TrainDisplay::Sentences::kShown);
+  std::unique_ptr<TrainLog> events;
+  if (!invocation.log.empty()) {
+    ZEUS_TRY(events, TrainLog::Open(invocation.log, invocation.session.spec.id, clock, display));
+  }
+  TrainListener& listener = events ? static_cast<TrainListener&>(*events) : display;
   ZEUS_TRY(TrainOutcome outcome,
            Train(invocation.session, {.open_jobs = source.get(),
                                       .gpus = invocation.gpus,
                                       .driver_timeout = invocation.driver_timeout,
-                                      .listener = &display,
+                                      .listener = &listener,
                                       .signals = signals.get()}));
   const int exit_code = outcome.exit_code.value_or(outcome.reached ? 0 : kTargetNotReached);
   const Status shown = ShowLessons(invocation, outcome, source->service(), carbon, display);

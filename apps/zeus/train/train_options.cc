@@ -277,6 +277,10 @@ Status CheckOutputs(const TrainFlags& flags) {
   if (!flags.json.empty() && flags.json == flags.html)
     return InvalidArgument(
         fmt::format("--json and --html cannot share the file {}", Quote(flags.json)));
+  if (!flags.log.empty() && flags.log != "-" &&
+      (flags.log == flags.json || flags.log == flags.html))
+    return InvalidArgument(
+        fmt::format("--log cannot share the file {} with a report", Quote(flags.log)));
   return Ok();
 }
 
@@ -296,6 +300,10 @@ void AddTrainFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
       .Check(NotEmpty());
   verb.AddOption("--html", flags.html, "Write a report to this file").Check(NotEmpty());
+  verb.AddOption("--log", flags.log,
+                 "Append a JSON line per event to this file (- for standard error)")
+      .Check(NotEmpty())
+      .TypeName("FILE");
   AddCarbonOptions(verb, flags.carbon);
   verb.AddFlag("--quiet", flags.quiet, "Nothing on standard error but errors");
 }
@@ -342,6 +350,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   options.let_finish = flags.let_finish;
   invocation.json = flags.json;
   invocation.html = flags.html;
+  invocation.log = flags.log;
   invocation.quiet = flags.quiet;
   ZEUS_RETURN_IF_ERROR(CheckTrainOptions(options));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags));

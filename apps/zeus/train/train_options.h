@@ -69,6 +69,7 @@ struct TrainFlags {
   bool let_finish = false;
   std::string json{};
   std::string html{};
+  std::string log{};  // A file for a JSON line per event; empty: none.
   CarbonOptions carbon{};
   bool quiet = false;
 };
@@ -81,6 +82,7 @@ struct TrainInvocation {
   JobSourceFlags source{};
   std::string json{};  // Paths; an empty one is not written.
   std::string html{};
+  std::string log{};  // A file for a JSON line per event; empty: none.
   CarbonOptions carbon{};
   bool quiet = false;
 };
