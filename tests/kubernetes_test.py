@@ -172,6 +172,10 @@ class KubernetesTest(unittest.TestCase):
                 added = set(context["capabilities"].get("add", []))
                 self.assertEqual(added, DAEMON_CAPABILITIES if document["kind"] == "DaemonSet" else set(), name)
 
+    def test_only_the_daemon_is_outside_of_apparmor(self):
+        found = [name for name, document in plain_documents() if "apparmor" in json.dumps(document)]
+        self.assertEqual(found, ["daemon/daemonset.yaml DaemonSet/zeusd"])
+
     def test_pods_of_users_and_the_server_obey_the_policy_restricted(self):
         # https://kubernetes.io/docs/concepts/security/pod-security-standards/
         allowed = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
