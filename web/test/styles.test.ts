@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const shared = ["style.css", "app/app.css", "charts/chart.css"];
-const views = ["colosseum/colosseum.css", "jobs/jobs.css", "live/live.css"];
+const views = ["budget/budget.css", "colosseum/colosseum.css", "jobs/jobs.css", "live/live.css"];
 
 function selectorsOf(file: string): string[] {
   const text = readFileSync(`src/${file}`, "utf8").replace(/\/\*[^]*?\*\//g, "");

@@ -1,6 +1,7 @@
 // The table of all views. A view is one line here and one component: it is shown where the server
 // has its feature (/app.json).
 import type { ComponentType } from "preact";
+import { BudgetPage } from "../budget/budget_page";
 import { DuelPage } from "../colosseum/duel_page";
 import { LeaderboardPage } from "../colosseum/leaderboard_page";
 import { JobList } from "../jobs/job_list";
@@ -31,6 +32,7 @@ export const views: View[] = [
   { path: "/jobs/:name", title: "Job", component: JobPage, feature: "jobs" },
   { path: "/plans", title: "Pipelines", component: PlanList, feature: "plans" },
   { path: "/plans/:name", title: "Pipeline", component: PlanPage, feature: "plans" },
+  { path: "/budget", title: "Budget", component: BudgetPage, feature: "budget" },
   { path: "/duel", title: "Duel", component: DuelPage, feature: "colosseum" },
   { path: "/leaderboard", title: "Leaderboard", component: LeaderboardPage, feature: "colosseum" },
 ];
