@@ -136,6 +136,7 @@ class GrpcExchange::Session {
     return std::move(data_);
   }
 
+  // NOLINTNEXTLINE(readability-function-size): nghttp2 asks for these parameters.
   static ssize_t ReadBody(nghttp2_session*, std::int32_t, std::uint8_t* buffer, std::size_t length,
                           std::uint32_t* flags, nghttp2_data_source* source, void*) {
     auto& self = *static_cast<Session*>(source->ptr);
@@ -146,6 +147,7 @@ class GrpcExchange::Session {
     return static_cast<ssize_t>(size);
   }
 
+  // NOLINTNEXTLINE(readability-function-size): nghttp2 asks for these parameters.
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
                       std::size_t name_length, const std::uint8_t* value, std::size_t value_length,
                       std::uint8_t, void* user) {
@@ -160,6 +162,7 @@ class GrpcExchange::Session {
     return 0;
   }
 
+  // NOLINTNEXTLINE(readability-function-size): nghttp2 asks for these parameters.
   static int OnData(nghttp2_session*, std::uint8_t, std::int32_t stream, const std::uint8_t* data,
                     std::size_t length, void* user) {
     auto& self = *static_cast<Session*>(user);
