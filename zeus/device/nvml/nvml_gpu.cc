@@ -77,7 +77,7 @@ Result<NvmlHandle::Held> NvmlHandle::Current() {
 Status NvmlHandle::LetGo() {
   constexpr Seconds kPatience{2};
   let_go_ = true;
-  const Status closed = session_->Close(kPatience);
+  Status closed = session_->Close(kPatience);
   if (!closed.ok()) let_go_ = false;
   return closed;
 }
