@@ -8,6 +8,7 @@ also when it is killed. It needs root, and the packages that missing() names.
 """
 
 import argparse
+import glob
 import json
 import os
 import pwd
@@ -30,9 +31,26 @@ TOOLS = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 ZEUS = os.path.abspath(sim_testing.ZEUS)  # Slurm's programs do not run where the test does.
 ZEUSD = os.environ.get("ZEUSD_BINARY", os.path.join(os.path.dirname(ZEUS), "zeusd"))
 CGROUPS = "/sys/fs/cgroup"
+PLUGINS = os.environ.get("ZEUS_SLURM_PLUGINS", os.path.abspath(os.path.join(os.path.dirname(ZEUS), "../lib/slurm")))
+SLURM_PLUGINS = ["/usr/lib/*/slurm-wlm", "/usr/lib/*/slurm", "/usr/lib64/slurm", "/usr/lib/slurm"]
+
+# Prints the power limits of a node's GPUs as the driver has them.
+READ_LIMITS = """
+import ctypes, os, json
+nvml = ctypes.CDLL(os.environ["ZEUS_NVML_LIBRARY"])
+assert nvml.nvmlInit_v2() == 0
+count, limits = ctypes.c_uint(), []
+assert nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
+for index in range(count.value):
+    device, milliwatts = ctypes.c_void_p(), ctypes.c_uint()
+    assert nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) == 0
+    assert nvml.nvmlDeviceGetPowerManagementLimit(device, ctypes.byref(milliwatts)) == 0
+    limits.append(milliwatts.value / 1000)
+print(json.dumps(limits))
+"""
 
 
-def missing(accounting=False, constrain=False):
+def missing(accounting=False, constrain=False, plugins=False):
     """Why there can be no cluster here; None where there can be one."""
     if os.geteuid() != 0:
         return "a Slurm cluster of a test needs root"
@@ -40,6 +58,10 @@ def missing(accounting=False, constrain=False):
     for program, package in wanted.items():
         if shutil.which(program, path=TOOLS) is None:
             return f"there is no {program}: install the package {package}"
+    if plugins and not os.path.exists(f"{PLUGINS}/spank_zeus.so"):
+        return "the plugins for Slurm were not built: install libslurm-dev"
+    if plugins and "ZEUS_SANITIZED" in os.environ:
+        return "Slurm's programs lack the sanitizer's library, which the plugins need"
     if constrain and not os.access(f"{CGROUPS}/devices/cgroup.procs", os.W_OK):
         return "constrained devices need a writable hierarchy of cgroups v1 (devices)"
     return None
@@ -69,12 +91,13 @@ class Cluster:
     zeusd: without, nodes have no daemon.
     settings: lines that are added to slurm.conf, and win.
     plugstack: the lines of plugstack.conf.
+    plugins: with spank_zeus.so and acct_gather_energy_zeus.so; spank: further arguments of the former.
     constrain: jobs are kept in cgroups and see their own device files only.
     configuration: that of zeusd.
     """
 
-    def __init__(self, nodes=2, gpus="4xV100", *, zeusd=True, accounting=False, constrain=False, settings="", plugstack="",
-                 configuration="", time_scale=1):
+    def __init__(self, nodes=2, gpus="4xV100", *, zeusd=True, accounting=False, constrain=False, plugins=False, spank="",
+                 settings="", plugstack="", configuration="", time_scale=1):
         self.folder = tempfile.mkdtemp(prefix="zeus-slurm-", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.gpus_per_node = sum(int(part.split("x")[0]) for part in gpus.split(","))
@@ -86,6 +109,10 @@ class Cluster:
         self.pids = {}  # By "munged", "slurmctld", "slurmd-n1", "zeusd-n1", "slurmdbd", "mariadbd".
         self.accounting = accounting
         self.constrain = constrain
+        if plugins:
+            own = next(folder for pattern in SLURM_PLUGINS for folder in glob.glob(pattern))
+            plugstack += f"optional {PLUGINS}/spank_zeus.so socket={self.socket_path('%n')} {spank}\n"
+            settings = f"PluginDir={own}:{PLUGINS}\nAcctGatherEnergyType=acct_gather_energy/zeus\nAcctGatherNodeFreq=1\n" + settings
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("ZEUS", "SLURM", "CUDA_", "SBATCH"))}
         self.environment.update(PATH=TOOLS, SLURM_CONF=self.path("slurm.conf"), ZEUS_SIM_DIR=self.path("sim"))
@@ -273,7 +300,8 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         self.start("slurmctld", ["slurmctld", "-D", "-i", "-f", self.path("slurm.conf")])
 
     def start_slurmd(self, node):
-        self.start(f"slurmd-{node}", ["slurmd", "-D", "-N", node, "-f", self.path("slurm.conf")])
+        self.start(f"slurmd-{node}", ["slurmd", "-D", "-N", node, "-f", self.path("slurm.conf")],
+                   dict(self.environment, ZEUSD_SOCK_PATH=self.socket_path(node)))
 
     def start_zeusd(self, node):
         """Does not wait until it is ready."""
@@ -385,7 +413,11 @@ LogFile={self.path('log', 'slurmdbd.log')}
 
     def stepds(self, job):
         """The processes of Slurm that run the steps of a job."""
-        done = subprocess.run(["pgrep", "-f", rf"^slurmstepd: \[{job}\."], text=True, capture_output=True, check=False)
+        return self.processes(rf"^slurmstepd: \[{job}\.")
+
+    def processes(self, pattern):
+        """Those of this cluster whose command line has the pattern."""
+        done = subprocess.run(["pgrep", "-f", pattern], text=True, capture_output=True, check=False)
         return [int(pid) for pid in done.stdout.split() if self._is_ours(pid)]
 
     def _is_ours(self, pid):
@@ -405,6 +437,17 @@ LogFile={self.path('log', 'slurmdbd.log')}
             return answer.status, json.loads(text) if text.startswith(("{", "[")) else text
         finally:
             connection.close()
+
+    def limits(self, node):
+        """The power limits of the node's GPUs, read past the daemon."""
+        done = subprocess.run([sys.executable, "-c", READ_LIMITS], env=self.node_environment(node), text=True, capture_output=True,
+                              timeout=60, check=True)
+        return json.loads(done.stdout)
+
+    def job_record(self, node, job):
+        """What the node's zeusd knows of a job; None where it knows none."""
+        status, record = self.ask(node, "GET", f"/v1/jobs/slurm:zeus.{job}")
+        return record if status == 200 else None
 
     def truth(self, node):
         """Exact energy and power of the node's GPUs, in PCI order."""

@@ -35,7 +35,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire/llm": {"base"},
     "wire/node": {"base", "device"},
     "kubernetes": {"base", "http"},
-    "daemon": {"base", "device", "http", "kubernetes", "wire/node"},
+    "daemon": {"base", "device", "http", "kubernetes", "process", "wire/node"},
     "daemon/api": {"base", "daemon", "device", "export", "http", "live", "metrics", "monitor", "web", "wire/node"},
     "web": {"base", "http"},
     "fleet": {"base", "http", "web"},

@@ -41,6 +41,7 @@ void AddNodeCommand(Verb app, Action& action);       // The devices behind the n
 void AddPlanCommand(Verb app, Action& action);       // Clocks for the computations of a pipeline.
 void AddServeCommand(Verb app, Action& action);      // The job server.
 void AddSimCommand(Verb app, Action& action);        // Simulated nodes.
+void AddSlurmCommand(Verb app, Action& action);      // Hooks and reports for Slurm.
 void AddTopCommand(Verb app, Action& action);        // Power and leases, live, through the daemon.
 
 // Policies compared on recorded jobs, and the verbs below `zeus replay`.

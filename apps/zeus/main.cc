@@ -60,6 +60,7 @@ int Main(int argc, char** argv) {
   AddRunCommand(app, action, tail);
   AddServeCommand(app, action);
   AddSimCommand(app, action);
+  AddSlurmCommand(app, action);
   AddTopCommand(app, action);
   AddTrainCommand(app, action, tail);
 

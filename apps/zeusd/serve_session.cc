@@ -29,6 +29,7 @@
 #include "zeus/daemon/command_overrides.h"
 #include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
+#include "zeus/device/nvml/device_files.h"
 #include "zeus/device/nvml/partitions.h"
 #include "zeus/http/server.h"
 #include "zeus/kubernetes/pod_resources.h"
@@ -370,6 +371,11 @@ struct Frame {
   std::unique_ptr<http::AccessLog> log{};
 };
 
+// Beside the socket, where hooks find it when nobody answers.
+fs::path PendingJobs(const ServeOptions& options) {
+  return fs::absolute(options.socket_path).parent_path() / "pending-jobs";
+}
+
 Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_address, Frame& frame,
                       const Places& places, const ServiceNotifier& notifier) {
   SystemClock clock;
@@ -385,13 +391,19 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
     ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
     SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
   }
-  ZEUS_TRY(const auto daemon, Daemon::Open(clock, std::move(node), std::move(configuration),
-                                           {.knob_folder = knobs,
-                                            .state_file = places.state / "leases.json",
-                                            .standing_file = places.standing,
-                                            .jobs_file = places.state / "jobs.json",
-                                            .audit_file = places.audit,
-                                            .pods = Pods(options, clock)}));
+  // Without NVML schedulers' positions need a list in the configuration.
+  const auto device_files = NvidiaDeviceFiles(ProcessEnvironment()("ZEUS_NVML_LIBRARY"));
+  ZEUS_TRY(const auto daemon,
+           Daemon::Open(clock, std::move(node), std::move(configuration),
+                        {.knob_folder = knobs,
+                         .state_file = places.state / "leases.json",
+                         .standing_file = places.standing,
+                         .jobs_file = places.state / "jobs.json",
+                         .audit_file = places.audit,
+                         .pending_jobs = PendingJobs(options),
+                         .device_files = device_files.ok() ? device_files.value()
+                                                           : std::map<std::string, std::string>(),
+                         .process_use = process_use}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;
   const http::OriginGuard::Options origins = Origins(tcp_address, options.hosts);

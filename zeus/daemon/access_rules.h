@@ -59,6 +59,9 @@ struct Configuration {
   StopPolicy stop_policy = StopPolicy::kRestore;
   Seconds compat_hold{3600};
   std::optional<Seconds> max_token_lifetime{};
+  // The GPUs in the order of Slurm's gres.conf: UUIDs, PCI addresses or device files. Empty: the
+  // number of a device file is the position.
+  std::vector<std::string> slurm_gpus{};
   // Sentences about groups that the machine does not know, or not yet: a directory service may
   // answer late at boot. The file is to be read again then.
   std::vector<std::string> unknown_groups{};

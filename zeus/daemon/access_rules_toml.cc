@@ -96,6 +96,7 @@ class Document {
   Status ReadDefaults(const toml::node& node, Grant& defaults) const;
   Status ReadGlobalBounds(const toml::node& node, Configuration& configuration) const;
   Status ReadPolicies(const toml::table& root, Configuration& configuration) const;
+  Status ReadSlurm(const toml::node& node, Configuration& configuration) const;
 
   const std::string source_;
   mutable std::vector<std::string> unknown_groups_{};  // Sentences for Configuration.
@@ -400,6 +401,20 @@ Status Document::ReadGlobalBounds(const toml::node& node, Configuration& configu
   return ReadBounds(*table, configuration.bounds);
 }
 
+Status Document::ReadSlurm(const toml::node& node, Configuration& configuration) const {
+  ZEUS_TRY(const toml::table* table, Table(node, "slurm"));
+  ZEUS_RETURN_IF_ERROR(OnlyKnown(*table, "[slurm]", {"gpus"}));
+  const toml::node* gpus = table->get("gpus");
+  if (gpus == nullptr) return Ok();
+  ZEUS_TRY(configuration.slurm_gpus, Texts(*gpus, "gpus"));
+  std::vector<std::string> sorted = configuration.slurm_gpus;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    return Wrong(*gpus, "gpus",
+                 fmt::format("has {} twice: each position is another GPU", Quote(*twice)));
+  return Ok();
+}
+
 Status Document::ReadPolicies(const toml::table& root, Configuration& configuration) const {
   if (const toml::node* node = root.get("foreign")) {
     ZEUS_TRY(configuration.foreign, OneOf<ForeignPolicy>(*node, "foreign",
@@ -424,7 +439,7 @@ Status Document::ReadPolicies(const toml::table& root, Configuration& configurat
 Result<Configuration> Document::Read(const toml::table& root) const {
   ZEUS_RETURN_IF_ERROR(OnlyKnown(root, "this file",
                                  {"defaults", "rule", "bounds", "foreign", "stop_policy",
-                                  "compat_hold_seconds", "max_token_lifetime_seconds"}));
+                                  "compat_hold_seconds", "max_token_lifetime_seconds", "slurm"}));
   Configuration configuration = DefaultConfiguration();
   ZEUS_RETURN_IF_ERROR(ReadPolicies(root, configuration));
   if (const toml::node* node = root.get("defaults"))
@@ -433,6 +448,8 @@ Result<Configuration> Document::Read(const toml::table& root) const {
     ZEUS_RETURN_IF_ERROR(ReadRules(*node, configuration.rules));
   if (const toml::node* node = root.get("bounds"))
     ZEUS_RETURN_IF_ERROR(ReadGlobalBounds(*node, configuration));
+  if (const toml::node* node = root.get("slurm"))
+    ZEUS_RETURN_IF_ERROR(ReadSlurm(*node, configuration));
   configuration.unknown_groups = unknown_groups_;
   return configuration;
 }

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "zeus/base/text.h"
-#include "zeus/daemon/command_runner.h"
 #include "zeus/daemon/trusted_file.h"
 #include "zeus/device/driver_access.h"
+#include "zeus/process/run_command.h"
 
 namespace zeus::daemon {
 namespace {

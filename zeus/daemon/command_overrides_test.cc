@@ -13,8 +13,8 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/daemon/command_runner.h"
 #include "zeus/device/sim/simulated_gpu.h"
+#include "zeus/process/run_command.h"
 
 namespace zeus::daemon {
 namespace command_overrides_test {

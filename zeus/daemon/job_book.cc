@@ -1,97 +1,51 @@
 #include "zeus/daemon/job_book.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
-#include <system_error>
 #include <utility>
 
-#include "zeus/base/field_reader.h"
-#include "zeus/base/file.h"
-#include "zeus/base/json.h"
-#include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/daemon/cgroup.h"
-#include "zeus/daemon/trusted_file.h"
+#include "zeus/daemon/job_processes.h"
 
 namespace zeus::daemon {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr Seconds kJobStepPeriod{2};
+constexpr int kLongestParentage = 64;
 constexpr std::size_t kMostSteps = 256;  // A job has no more; the energy of others is booked to "".
-constexpr std::size_t kStateLimit = std::size_t{64} * 1024 * 1024;
-
-std::string CgroupOf(std::string_view pid, const fs::path& procfs) {
-  const auto text = ReadSmallFile(procfs / pid / "cgroup");
-  return text.ok() ? CgroupOfProcess(text.value()) : std::string();
-}
+constexpr const char* kNobodyLeft = "nobody left";
 
 // `place`: what the group belongs to.
 bool IsPlace(const JobSpec& spec, const std::string& cgroup,
              const std::optional<JobIdentity>& place) {
   if (IsInCgroup(cgroup, spec.cgroup)) return true;
-  return place && place->job == (spec.place.empty() ? spec.id : spec.place);
+  return place && IsGroupOfJob(*place, spec.place.empty() ? spec.id : spec.place);
 }
 
-// The processes of a machine by their control groups.
-std::map<std::string, std::vector<std::int64_t>> ProcessesByCgroup(const fs::path& procfs) {
-  std::map<std::string, std::vector<std::int64_t>> processes;
-  std::error_code failure;
-  fs::directory_iterator entry(procfs, failure);
-  for (const fs::directory_iterator end; !failure && entry != end; entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
-    const auto pid = ParseInteger(name);
-    if (pid.ok()) processes[CgroupOf(name, procfs)].push_back(pid.value());
-  }
-  return processes;
+// Whether both describe one run of a job: labels but that of restarts are for display.
+bool IsSameRun(const JobSpec& one, const JobSpec& other) {
+  const auto restarts = [](const JobSpec& spec) {
+    const auto found = spec.labels.find("restarts");
+    return found == spec.labels.end() ? std::string() : found->second;
+  };
+  return one.uid == other.uid && one.devices == other.devices && one.cgroup == other.cgroup &&
+         one.place == other.place && one.pids == other.pids &&
+         one.power_limit == other.power_limit && restarts(one) == restarts(other);
 }
 
-Seconds FromTicks(std::uint64_t ticks) {
-  static const auto kPerSecond = static_cast<double>(::sysconf(_SC_CLK_TCK));
-  return Seconds(static_cast<double>(ticks) / kPerSecond);
+bool IsRestarted(const JobSpec& before, const JobSpec& now) {
+  const auto was = before.labels.find("restarts");
+  const auto is = now.labels.find("restarts");
+  return was != before.labels.end() && is != now.labels.end() && was->second != is->second;
 }
 
-struct CpuTimeOf {
-  std::uint64_t start = 0;
-  Seconds used{};
-};
-
-// From /proc/PID/stat (proc(5)): fields 14 and 15 are the time used, 22 is the start. The name in
-// field 2 may hold anything, so fields are counted from its end.
-std::optional<CpuTimeOf> ReadCpuTime(std::int64_t pid, const fs::path& procfs) {
-  constexpr std::size_t kUser = 11;
-  constexpr std::size_t kSystem = 12;
-  constexpr std::size_t kStart = 19;
-  const auto text = ReadSmallFile(procfs / std::to_string(pid) / "stat");
-  if (!text.ok() || text.value().rfind(')') == std::string::npos) return std::nullopt;
-  std::istringstream rest(text.value().substr(text.value().rfind(')') + 1));
-  std::vector<std::string> fields;
-  for (std::string field; fields.size() <= kStart && rest >> field;) fields.push_back(field);
-  if (fields.size() <= kStart) return std::nullopt;
-  const auto user = ParseUnsigned(fields[kUser]);
-  const auto system = ParseUnsigned(fields[kSystem]);
-  const auto start = ParseUnsigned(fields[kStart]);
-  if (!user.ok() || !system.ok() || !start.ok()) return std::nullopt;
-  return CpuTimeOf{.start = start.value(), .used = FromTicks(user.value() + system.value())};
-}
-
-// The CPU time of all processes since the boot: the first line of /proc/stat without idle (4),
-// waiting for disks (5), and time of guests (9, 10), which user time contains.
-Seconds ReadBusyTime(const fs::path& procfs) {
-  const auto line = ReadLine(procfs / "stat");
-  if (!line.ok() || !line.value().starts_with("cpu ")) return Seconds(0);
-  std::istringstream rest(line.value().substr(4));
-  std::uint64_t busy = 0;
-  std::uint64_t ticks = 0;
-  for (int field = 1; field <= 8 && rest >> ticks; ++field)
-    if (field != 4 && field != 5) busy += ticks;
-  return FromTicks(busy);
+// Steps of srun are numbered; others wait for them or contain them.
+bool IsNumbered(const std::string& step) {
+  return !step.empty() && step[0] >= '0' && step[0] <= '9';
 }
 
 double UsableWeight(double utilisation) {
@@ -121,9 +75,14 @@ struct JobBook::Weights {
 JobBook::JobBook(const Clock& clock, Options options)
     : clock_(clock), options_(std::move(options)) {}
 
-Result<JobBook::Job> JobBook::NewJob(const JobSpec& spec) const {
+Result<JobBook::Job> JobBook::NewJob(const JobSpec& spec, std::optional<WallTime> begun) const {
   Job job{.spec = spec, .since = clock_.WallNow(), .began = clock_.Now()};
   job.last_seen = job.began;
+  if (begun && *begun < job.since) {
+    job.unrecorded = Seconds(job.since - *begun);
+    job.since = *begun;
+    job.began -= job.unrecorded;
+  }
   for (const std::int64_t pid : spec.pids) {
     auto process = ProcessWithPid(pid, options_.procfs);
     if (!process.ok())
@@ -135,23 +94,93 @@ Result<JobBook::Job> JobBook::NewJob(const JobSpec& spec) const {
   return job;
 }
 
-Status JobBook::Register(const JobSpec& spec) {
-  ZEUS_TRY(Job job, NewJob(spec));
-  const std::lock_guard lock(mutex_);
-  const auto found = jobs_.find(spec.id);
-  if (found != jobs_.end() && !found->second.ended) {
-    if (found->second.spec == spec && found->second.processes == job.processes) return Ok();
-    return Error{ErrorCode::kConflict,
-                 fmt::format("job {} is registered already: delete it first", Quote(spec.id))};
+void JobBook::Revive(Job& job) {
+  job.ended.reset();
+  job.end_reason.clear();
+  job.last_seen = clock_.Now();
+}
+
+Result<JobBook::Registered> JobBook::Register(const JobSpec& spec, std::optional<WallTime> begun) {
+  ZEUS_TRY(Job job, NewJob(spec, begun));
+  std::optional<std::string> replaced;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = jobs_.find(spec.id);
+    const bool same = found != jobs_.end() && IsSameRun(found->second.spec, spec) &&
+                      found->second.processes == job.processes;
+    if (found != jobs_.end() && !found->second.ended) {
+      if (same) return Registered::kAlready;
+      if (!IsRestarted(found->second.spec, spec))
+        return Error{ErrorCode::kConflict,
+                     fmt::format("job {} is registered already: delete it first", Quote(spec.id))};
+      replaced = spec.id;
+    } else if (same && found->second.end_reason == kNobodyLeft) {
+      Revive(found->second);
+      Save();
+      return Registered::kRevived;
+    }
+    const auto running =
+        std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second.ended; });
+    if (static_cast<std::size_t>(running) >= options_.most_jobs)
+      return Error{ErrorCode::kUnavailable,
+                   fmt::format("there are {} jobs already: delete those that have ended", running)};
+    jobs_.insert_or_assign(spec.id, std::move(job));
+    Save();
   }
-  const auto running =
-      std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second.ended; });
-  if (static_cast<std::size_t>(running) >= options_.most_jobs)
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("there are {} jobs already: delete those that have ended", running)};
-  jobs_.insert_or_assign(spec.id, std::move(job));
+  if (replaced && options_.ended) options_.ended(*replaced);
+  return Registered::kAnew;
+}
+
+Result<JobBook::Registered> JobBook::BeginStep(std::string_view id, const StepSpec& step) {
+  auto process = ProcessWithPid(step.pid, options_.procfs);
+  if (!process.ok())
+    return Error{ErrorCode::kNotFound, fmt::format("pid: there is no process {}", step.pid)};
+  const std::lock_guard lock(mutex_);
+  const auto found = FindJob(id);
+  if (found == jobs_.end() || (found->second.ended && found->second.end_reason != kNobodyLeft))
+    return Error{ErrorCode::kNotFound, fmt::format("there is no job {}", Quote(id))};
+  Job& job = found->second;
+  const auto run = job.runs.find(step.step);
+  if (run != job.runs.end() && run->second.process == process.value() && !job.ended)
+    return Registered::kAlready;
+  if (run == job.runs.end() && job.runs.size() >= kMostSteps)
+    return Error{ErrorCode::kUnavailable, fmt::format("the job has {} steps already", kMostSteps)};
+  const Registered registered = job.ended ? Registered::kRevived : Registered::kAnew;
+  if (job.ended) Revive(job);
+  job.runs[step.step] = {.process = std::move(process).value()};
+  job.steps.try_emplace(step.step);  // What it has used so far is nothing, not unknown.
+  job.spec.labels.insert(step.labels.begin(), step.labels.end());
+  job.seen = true;
+  job.last_seen = clock_.Now();
+  Save();
+  return registered;
+}
+
+Status JobBook::EndStep(std::string_view id, std::string_view step) {
+  const std::lock_guard lock(mutex_);
+  const auto found = FindJob(id);
+  if (found == jobs_.end())
+    return Error{ErrorCode::kNotFound, fmt::format("there is no job {}", Quote(id))};
+  const auto run = found->second.runs.find(std::string(step));
+  if (run == found->second.runs.end())
+    return Error{ErrorCode::kNotFound, fmt::format("the job has no step {}", Quote(step))};
+  run->second.ended = true;
   Save();
   return Ok();
+}
+
+std::map<std::string, JobBook::Job, std::less<>>::iterator JobBook::FindJob(std::string_view id) {
+  const auto found = jobs_.find(id);
+  if (found != jobs_.end()) return found;
+  auto best = jobs_.end();
+  for (auto job = jobs_.begin(); job != jobs_.end(); ++job)
+    if (IsShortFor(id, job->first) && (best == jobs_.end() || !job->second.ended)) best = job;
+  return best;
+}
+
+std::map<std::string, JobBook::Job, std::less<>>::const_iterator JobBook::FindJob(
+    std::string_view id) const {
+  return const_cast<JobBook*>(this)->FindJob(id);
 }
 
 bool JobBook::AnyRunning() const {
@@ -161,27 +190,29 @@ bool JobBook::AnyRunning() const {
 
 bool JobBook::Runs(std::string_view id) const {
   const std::lock_guard lock(mutex_);
-  const auto found = jobs_.find(id);
+  const auto found = FindJob(id);
   return found != jobs_.end() && !found->second.ended;
 }
 
 Status JobBook::End(std::string_view id) {
+  std::string name;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = jobs_.find(id);
+    const auto found = FindJob(id);
     if (found == jobs_.end() || found->second.ended)
       return Error{ErrorCode::kNotFound, fmt::format("there is no job {}", Quote(id))};
+    name = found->first;
     Finish(found->second, "deleted");
     Forget();
     Save();
   }
-  if (options_.ended) options_.ended(std::string(id));
+  if (options_.ended) options_.ended(name);
   return Ok();
 }
 
 std::optional<JobBook::View> JobBook::Find(std::string_view id) const {
   const std::lock_guard lock(mutex_);
-  const auto found = jobs_.find(id);
+  const auto found = FindJob(id);
   if (found == jobs_.end()) return std::nullopt;
   return ViewOf(found->second);
 }
@@ -193,25 +224,38 @@ std::vector<JobBook::View> JobBook::List() const {
   return views;
 }
 
-bool JobBook::Includes(const Job& job, const Caller& caller) const {
+bool JobBook::Includes(const Job& job, const Caller& caller,
+                       const std::vector<ProcessIdentity>& ancestry) const {
   if (job.ended || !caller.uid || (job.spec.uid && job.spec.uid != caller.uid)) return false;
   if (IsPlace(job.spec, caller.cgroup, JobOfCgroup(caller.cgroup))) return true;
-  return caller.process && std::ranges::find(job.processes, *caller.process) != job.processes.end();
+  if (caller.process && std::ranges::find(job.processes, *caller.process) != job.processes.end())
+    return true;
+  return std::ranges::any_of(job.runs, [&](const auto& run) {
+    return std::ranges::find(ancestry, run.second.process) != ancestry.end();
+  });
+}
+
+std::vector<ProcessIdentity> JobBook::AncestryOf(const Caller& caller) const {
+  return caller.process ? Ancestry(*caller.process, options_.procfs)
+                        : std::vector<ProcessIdentity>();
 }
 
 std::vector<std::string> JobBook::JobsOf(const Caller& caller) const {
+  const auto ancestry = AncestryOf(caller);
   const std::lock_guard lock(mutex_);
   std::vector<std::string> ids;
   for (const auto& [id, job] : jobs_)
-    if (Includes(job, caller)) ids.push_back(id);
+    if (Includes(job, caller, ancestry)) ids.push_back(id);
   return ids;
 }
 
 std::set<std::string> JobBook::DevicesOf(const Caller& caller) const {
+  const auto ancestry = AncestryOf(caller);
   const std::lock_guard lock(mutex_);
   std::set<std::string> devices;
   for (const auto& [id, job] : jobs_)
-    if (Includes(job, caller)) devices.insert(job.spec.devices.begin(), job.spec.devices.end());
+    if (Includes(job, caller, ancestry))
+      devices.insert(job.spec.devices.begin(), job.spec.devices.end());
   return devices;
 }
 
@@ -219,7 +263,11 @@ std::set<std::string> JobBook::DevicesOf(const Caller& caller) const {
 
 struct JobBook::Found {
   std::string cgroup{};
-  std::optional<ProcessIdentity> identity{};
+  std::vector<ProcessIdentity> ancestry{};  // Itself first; empty where it has ended.
+
+  bool Has(const ProcessIdentity& process) const {
+    return std::ranges::find(ancestry, process) != ancestry.end();
+  }
 };
 
 std::map<std::int64_t, JobBook::Found> JobBook::Find(const Slice& slice) const {
@@ -227,9 +275,9 @@ std::map<std::int64_t, JobBook::Found> JobBook::Find(const Slice& slice) const {
   for (const Slice::Sample& sample : slice.samples) {
     const auto [entry, fresh] = processes.try_emplace(sample.pid);
     if (!fresh) continue;
-    entry->second.cgroup = CgroupOf(std::to_string(sample.pid), options_.procfs);
-    auto identity = ProcessWithPid(sample.pid, options_.procfs);
-    if (identity.ok()) entry->second.identity = std::move(identity).value();
+    entry->second.cgroup = CgroupOfPid(sample.pid, options_.procfs);
+    const auto identity = ProcessWithPid(sample.pid, options_.procfs);
+    if (identity.ok()) entry->second.ancestry = Ancestry(identity.value(), options_.procfs);
   }
   return processes;
 }
@@ -244,14 +292,19 @@ std::vector<JobBook::Job*> JobBook::JobsOn(const std::string& device) {
 JobBook::Weights JobBook::Weigh(const Slice& slice, const std::map<std::int64_t, Found>& processes,
                                 const std::vector<Job*>& jobs) const {
   Weights weights;
+  const auto run_of = [](const Job& job, const Found& process) {
+    return std::ranges::find_if(job.runs,
+                                [&](const auto& run) { return process.Has(run.second.process); });
+  };
   for (const Slice::Sample& sample : slice.samples) {
     const double weight = UsableWeight(sample.utilisation);
     const Found& process = processes.at(sample.pid);
     const auto place = JobOfCgroup(process.cgroup);
     const auto owns = [&](const Job* job) {
       return IsPlace(job->spec, process.cgroup, place) ||
-             (process.identity &&
-              std::ranges::find(job->processes, *process.identity) != job->processes.end());
+             run_of(*job, process) != job->runs.end() ||
+             (!process.ancestry.empty() &&
+              std::ranges::find(job->processes, process.ancestry.front()) != job->processes.end());
     };
     const auto owner = std::ranges::find_if(jobs, owns);
     if (owner == jobs.end()) {
@@ -264,7 +317,10 @@ JobBook::Weights JobBook::Weigh(const Slice& slice, const std::map<std::int64_t,
     }
     Weights::OfJob& own = weights.jobs[*owner];
     own.total += weight;
-    own.steps[place && place->kind == JobKind::kSlurm ? place->step : ""] += weight;
+    const auto run = run_of(**owner, process);
+    std::string step = run != (*owner)->runs.end() ? run->first : "";
+    if (place && place->kind == JobKind::kSlurm) step = place->step;
+    own.steps[step] += weight;
   }
   return weights;
 }
@@ -277,16 +333,41 @@ void JobBook::Give(Job& job, const Slice& slice, double part,
   share.energy += energy;
   share.sigma += part * slice.sigma;
   totals_[slice.device].of_jobs += energy;
+  const auto split = StepsOf(job, steps);
   double weight = 0.0;
-  for (const auto& [step, own] : steps) weight += own;
-  if (!(weight > 0.0)) {
-    job.steps[""] += energy;
-    return;
-  }
-  for (const auto& [step, own] : steps) {
+  for (const auto& [step, own] : split) weight += own;
+  for (const auto& [step, own] : split) {
     const bool known = job.steps.contains(step) || job.steps.size() < kMostSteps;
     job.steps[known ? step : ""] += (own / weight) * energy;
   }
+}
+
+// The positive weights by which a job's steps share its energy. Where samples do not tell, those of
+// srun that run share it as they did when samples told; without such a step it is that of another
+// that runs.
+std::map<std::string, double> JobBook::StepsOf(Job& job,
+                                               const std::map<std::string, double>& sampled) {
+  std::map<std::string, double> weights;
+  for (const auto& [step, own] : sampled)
+    if (own > 0.0 && (!step.empty() || job.runs.empty())) weights[step] = own;
+  if (!weights.empty()) return job.step_weights = weights;
+  for (const auto& [step, run] : job.runs)
+    if (!run.ended && IsNumbered(step)) weights[step] = 0.0;
+  double known = 0.0;
+  for (auto& [step, own] : weights) {
+    const auto before = job.step_weights.find(step);
+    if (before != job.step_weights.end()) own = before->second;
+    known += own;
+  }
+  if (!(known > 0.0))
+    for (auto& [step, own] : weights) own = 1.0;
+  std::erase_if(weights, [](const auto& entry) { return !(entry.second > 0.0); });
+  if (!weights.empty()) return weights;
+  for (const char* step : {"batch", "interactive", "extern"}) {
+    const auto run = job.runs.find(step);
+    if (run != job.runs.end() && !run->second.ended) return {{step, 1.0}};
+  }
+  return {{"", 1.0}};
 }
 
 void JobBook::Book(const Slice& slice) {
@@ -330,6 +411,7 @@ std::map<std::string, JobBook::DeviceTotal> JobBook::Totals() const {
 struct JobBook::Watched {
   JobSpec spec{};
   std::vector<ProcessIdentity> processes{};
+  std::vector<ProcessIdentity> runs{};
   TimePoint began{};
 };
 
@@ -337,7 +419,12 @@ std::vector<JobBook::Watched> JobBook::Running() const {
   const std::lock_guard lock(mutex_);
   std::vector<Watched> running;
   for (const auto& [id, job] : jobs_)
-    if (!job.ended) running.push_back({job.spec, job.processes, job.began});
+    if (!job.ended) {
+      Watched watched{.spec = job.spec, .processes = job.processes, .began = job.began};
+      for (const auto& [step, run] : job.runs)
+        if (!run.ended) watched.runs.push_back(run.process);
+      running.push_back(std::move(watched));
+    }
   return running;
 }
 
@@ -347,8 +434,9 @@ struct JobBook::Look {
   std::set<std::string> occupied{};
   Seconds busy{};
 
-  void Add(const std::string& job, std::int64_t pid, const fs::path& procfs) {
-    if (const auto time = ReadCpuTime(pid, procfs)) jobs[job][{pid, time->start}] = time->used;
+  void Add(const std::string& job, std::int64_t pid, const std::filesystem::path& procfs) {
+    if (const auto facts = ReadProcessFacts(pid, procfs))
+      jobs[job][{pid, facts->start_ticks}] = facts->cpu_time;
   }
 };
 
@@ -356,7 +444,8 @@ JobBook::Look JobBook::LookAt(const std::vector<Watched>& watched) const {
   Look look;
   if (watched.empty()) return look;
   look.busy = ReadBusyTime(options_.procfs);
-  for (const auto& [cgroup, pids] : ProcessesByCgroup(options_.procfs)) {
+  const auto groups = ProcessesByCgroup(options_.procfs);
+  for (const auto& [cgroup, pids] : groups) {
     const auto place = JobOfCgroup(cgroup);
     std::vector<const Watched*> inside;
     for (const Watched& job : watched)
@@ -372,7 +461,36 @@ JobBook::Look JobBook::LookAt(const std::vector<Watched>& watched) const {
         look.occupied.insert(job.spec.id);
         look.Add(job.spec.id, process.pid, options_.procfs);
       }
+  LookAtRuns(watched, groups, look);
   return look;
+}
+
+// Steps are the processes that run them, and all that those have started.
+void JobBook::LookAtRuns(const std::vector<Watched>& watched,
+                         const std::map<std::string, std::vector<std::int64_t>>& groups,
+                         Look& look) const {
+  std::map<std::int64_t, std::string> owners;  // The job of a process, by its number.
+  for (const Watched& job : watched)
+    for (const ProcessIdentity& run : job.runs)
+      if (IsRunning(run, options_.procfs)) {
+        look.occupied.insert(job.spec.id);
+        owners[run.pid] = job.spec.id;
+      }
+  if (owners.empty()) return;
+  std::map<std::int64_t, std::int64_t> parents;
+  for (const auto& [cgroup, pids] : groups)
+    for (const std::int64_t pid : pids)
+      if (const auto facts = ReadProcessFacts(pid, options_.procfs)) parents[pid] = facts->parent;
+  for (const auto& [pid, parent] : parents) {
+    std::int64_t above = pid;
+    for (int i = 0; i < kLongestParentage && parents.contains(above); ++i) {
+      if (const auto owner = owners.find(above); owner != owners.end()) {
+        look.Add(owner->second, pid, options_.procfs);
+        break;
+      }
+      above = parents.at(above);
+    }
+  }
 }
 
 // A process that was there before its job counts from the first look at it.
@@ -402,6 +520,9 @@ void JobBook::SplitCpu(const Look& look) {
     // Ticks of the machine and of its processes are not counted at the same moments.
     const double share = busy > Seconds(0) ? std::min(1.0, used / busy) : 0.0;
     job.cpu_energy = job.cpu_energy.value_or(Joules()) + share * *energy;
+    const auto steps = StepsOf(job, {});
+    for (const auto& [step, weight] : steps)
+      job.cpu_of_steps[step] += (share / static_cast<double>(steps.size())) * *energy;
   }
 }
 
@@ -441,8 +562,8 @@ TimePoint JobBook::Step() {
         job.last_seen = looked;
         continue;
       }
-      if (looked - job.last_seen < (job.seen ? options_.absence : options_.never_seen)) continue;
-      Finish(job, "nobody left");
+      if (looked - job.last_seen < LongestAbsence(job)) continue;
+      Finish(job, kNobodyLeft);
       ended.push_back(one.spec.id);
     }
     SplitCpu(look);
@@ -452,6 +573,15 @@ TimePoint JobBook::Step() {
   if (options_.ended)
     for (const std::string& id : ended) options_.ended(id);
   return clock_.Now() + kJobStepPeriod;
+}
+
+// Between the steps of an allocation nobody is there, and its scheduler will say when it ends. A
+// step that has vanished without a word was killed with what would have said so.
+Seconds JobBook::LongestAbsence(const Job& job) const {
+  const bool in_good_order =
+      !job.runs.empty() &&
+      std::ranges::all_of(job.runs, [](const auto& run) { return run.second.ended; });
+  return job.seen && !in_good_order ? options_.absence : options_.never_seen;
 }
 
 void JobBook::Finish(Job& job, std::string reason) {
@@ -479,95 +609,12 @@ JobBook::View JobBook::ViewOf(const Job& job) const {
             .since = zeus::ToText(job.since),
             .duration = job.ended.value_or(clock_.Now()) - job.began,
             .steps = job.steps,
+            .cpu_of_steps = job.cpu_of_steps,
+            .unrecorded = job.unrecorded,
             .cpu_time = job.cpu_time,
             .cpu_energy = job.cpu_energy};
   for (const auto& [device, share] : job.shares) view.devices.push_back(share);
   return view;
-}
-
-// Survival.
-
-void JobBook::Save() const {
-  if (options_.state_file.empty()) return;
-  Json jobs = Json::array();
-  for (const auto& [id, job] : jobs_) {
-    if (job.ended) continue;
-    Json starts = Json::array();
-    for (const ProcessIdentity& process : job.processes) starts.push_back(process.start_ticks);
-    jobs.push_back({{"job", ToJson(job.spec)},
-                    {"start_ticks", std::move(starts)},
-                    {"since", ToExactText(job.since)},
-                    {"seen", job.seen}});
-  }
-  const Json state = {{"format", "zeus.jobs/1"}, {"jobs", std::move(jobs)}};
-  const auto written =
-      WriteStateFile(options_.state_file, JsonText(state), Durability::kSurvivesProcess);
-  if (!written.ok()) log::Warning("jobs will not survive a restart: {}", written.error().message);
-}
-
-Status JobBook::Load() {
-  if (options_.state_file.empty()) return Ok();
-  const auto text = ReadStateFile(options_.state_file, kStateLimit);
-  if (!text.ok() && text.error().code == ErrorCode::kNotFound) return Ok();
-  if (!text.ok()) return text.error();
-  ZEUS_TRY(const Json state, ParseJson(text.value()));
-  ZEUS_TRY(const Json entries, GetField<Json>(state, "jobs"));
-  ZEUS_TRY(const ProcessIdentity self, ThisProcess(options_.procfs));
-  std::map<std::string, Job, std::less<>> jobs;
-  for (const Json& entry : entries) {
-    Job job{.began = clock_.Now(), .last_seen = clock_.Now()};
-    Json spec;
-    std::string since;
-    std::vector<std::uint64_t> starts;
-    FieldReader reader("a job", entry);
-    reader.Require("job", spec);
-    reader.Require("start_ticks", starts);
-    reader.Require("since", since);
-    reader.Require("seen", job.seen);
-    ZEUS_RETURN_IF_ERROR(reader.Finish());
-    ZEUS_TRY(job.spec, ParseJobSpec(spec));
-    ZEUS_TRY(job.since, ParseWallTime(since));
-    if (starts.size() != job.spec.pids.size())
-      return FieldError("start_ticks", "must be as many as there are pids");
-    for (std::size_t i = 0; i < starts.size(); ++i)
-      job.processes.push_back({job.spec.pids[i], starts[i], self.pid_namespace});
-    // For display only: the time of day may have been set meanwhile.
-    job.began -= std::max(Seconds(0), Seconds(clock_.WallNow() - job.since));
-    for (const std::string& device : job.spec.devices) job.shares[device] = {.device = device};
-    jobs.insert_or_assign(job.spec.id, std::move(job));
-  }
-  const std::lock_guard lock(mutex_);
-  jobs_ = std::move(jobs);
-  return Ok();
-}
-
-Json ToJson(const JobBook::View& job) {
-  Json json = ToJson(job.spec);
-  json["state"] = job.ended ? "ended" : "running";
-  json["end_reason"] = job.ended ? Json(job.end_reason) : Json(nullptr);
-  json["since"] = job.since;
-  json["seconds"] = job.duration.count();
-  Joules energy{};
-  double variance = 0.0;
-  Json devices = Json::array();
-  for (const JobBook::DeviceShare& share : job.devices) {
-    energy += share.energy;
-    variance += share.sigma.value() * share.sigma.value();
-    devices.push_back({{"device", share.device},
-                       {"energy_joules", share.energy.value()},
-                       {"sigma_joules", share.sigma.value()},
-                       {"shared", share.shared}});
-  }
-  json["energy_joules"] = energy.value();
-  json["sigma_joules"] = FiniteOrNull(std::sqrt(variance));
-  json["shares"] = std::move(devices);
-  Json steps = Json::object();
-  for (const auto& [step, used] : job.steps)
-    if (!step.empty()) steps[step] = {{"energy_joules", used.value()}};
-  json["steps"] = std::move(steps);
-  json["cpu"] = {{"seconds", job.cpu_time.count()},
-                 {"energy_joules", job.cpu_energy ? Json(job.cpu_energy->value()) : Json()}};
-  return json;
 }
 
 }  // namespace zeus::daemon

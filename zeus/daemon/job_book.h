@@ -26,8 +26,12 @@ namespace zeus::daemon {
 // The jobs that schedulers have registered, who belongs to them, and the energy of their devices.
 //
 // A process belongs to a job when it is the job's user's and is in the job's cgroup, in a cgroup
-// that says the job's place or id ("pod:7b1c…", "slurm:1234"), or one of its pids. A job ends when
-// it is told so, or when nobody has been in it for 10 s after somebody was.
+// that says the job's place or id ("pod:7b1c…", "slurm:1234"), one of its pids, or started by the
+// process that runs one of its steps. A job ends when it is told so, or when nobody has been in it
+// for 10 s after somebody was. A job whose steps said when they ended goes on: its scheduler may
+// start others.
+//
+// "slurm:1234" also means the job "slurm:CLUSTER.1234".
 //
 // Energy of a device belongs to the job that has it; jobs that share it get parts in proportion to
 // the utilisation by their processes, and none of what it draws when idle or for processes that
@@ -44,6 +48,7 @@ class JobBook {
     Seconds absence{10};
     Seconds never_seen{24 * 3600};  // A job in which nobody has ever been seen ends then.
     std::filesystem::path procfs = "/proc";
+    BootClock boot_clock = CurrentBootTime;
   };
   JobBook(const Clock& clock, Options options);
 
@@ -57,24 +62,36 @@ class JobBook {
   struct View {
     JobSpec spec{};
     bool ended = false;
-    std::string end_reason{};  // "deleted", "nobody left"
+    std::string end_reason{};  // "deleted", "nobody left", "unknown" after a reboot
     std::string since{};       // RFC 3339.
     Seconds duration{};
     std::vector<DeviceShare> devices{};
-    // By Slurm step; "" is what no process of a known step has used.
+    // By Slurm step; "" is what no process of a known step has used. They add up to the job.
     std::map<std::string, Joules> steps{};
+    std::map<std::string, Joules> cpu_of_steps{};
+    Seconds unrecorded{};  // From its begin until the daemon learned of it.
     // CPU time of its processes, as far as looks every two seconds see it, and the part of the
     // packages' energy that their share of all CPU time makes; nullopt where that is not measured.
     Seconds cpu_time{};
     std::optional<Joules> cpu_energy{};
   };
 
-  // The same job again is no mistake: hooks of schedulers are repeated. kConflict for another job
-  // of the same id that has not ended, kNotFound for a pid that does not exist, kUnavailable when
-  // there are as many jobs as there may be.
-  Status Register(const JobSpec& spec);
+  enum class Registered {
+    kAnew,
+    kAlready,  // The same job again is no mistake: hooks of schedulers are repeated.
+    kRevived,  // It had ended because nobody was left, and goes on with its energy.
+  };
+  // A job that was started again by its scheduler (label "restarts") takes the place of the run
+  // before. kConflict for another job of the same id that has not ended, kNotFound for a pid that
+  // does not exist, kUnavailable when there are as many jobs as there may be. `begun`: when it
+  // began, for a job that the daemon learns of late.
+  Result<Registered> Register(const JobSpec& spec, std::optional<WallTime> begun = {});
   // kNotFound for an unknown job or one that has ended.
   Status End(std::string_view id);
+  // A process runs a step from now on. kNotFound for a process or a job that does not exist.
+  Result<Registered> BeginStep(std::string_view id, const StepSpec& step);
+  // The step has ended in good order. kNotFound for an unknown job or step.
+  Status EndStep(std::string_view id, std::string_view step);
   std::optional<View> Find(std::string_view id) const;
   std::vector<View> List() const;  // Ended ones included, by id.
   bool AnyRunning() const;
@@ -120,10 +137,21 @@ class JobBook {
   // machine when it has to, without a lock. Returns when to come again.
   TimePoint Step();
 
-  // The jobs that an earlier run of the daemon had registered; their energy begins at 0.
+  // The jobs that an earlier run of the daemon had registered, with their energy. On another boot
+  // they have ended, as has everything else.
   Status Load();
+  // The counter of a device, as of what was booked last: it is kept with the jobs.
+  void SetCounter(const std::string& device, Joules counter);
+  // The counter as an earlier run left it; the difference is what the device used meanwhile.
+  std::optional<Joules> SavedCounter(const std::string& device) const;
+  // Writes the jobs to the state file, where there are some.
+  void SaveEnergy() const;
 
  private:
+  struct StepRun {
+    ProcessIdentity process{};
+    bool ended = false;  // It said so.
+  };
   struct Job {
     JobSpec spec{};
     std::vector<ProcessIdentity> processes{};  // Those of spec.pids.
@@ -136,6 +164,10 @@ class JobBook {
     TimePoint last_seen{};  // Or when it began.
     std::map<std::string, DeviceShare> shares{};
     std::map<std::string, Joules> steps{};
+    std::map<std::string, Joules> cpu_of_steps{};
+    std::map<std::string, StepRun> runs{};
+    std::map<std::string, double> step_weights{};  // The latest that samples told.
+    Seconds unrecorded{};
     std::map<std::pair<std::int64_t, std::uint64_t>, Seconds> cpu_of{};  // By pid and start.
     Seconds cpu_time{};
     Seconds cpu_now{};  // CPU time since the look before.
@@ -146,14 +178,24 @@ class JobBook {
   struct Found;    // Where a process is.
   struct Watched;  // As much of a job as it takes to look for its processes.
 
-  Result<Job> NewJob(const JobSpec& spec) const;
-  bool Includes(const Job& job, const Caller& caller) const;
+  Result<Job> NewJob(const JobSpec& spec, std::optional<WallTime> begun) const;
+  bool Includes(const Job& job, const Caller& caller,
+                const std::vector<ProcessIdentity>& ancestry) const;
+  std::vector<ProcessIdentity> AncestryOf(const Caller& caller) const;
   // The processes of a slice, by their numbers.
   std::map<std::int64_t, Found> Find(const Slice& slice) const;
   Look LookAt(const std::vector<Watched>& jobs) const;
+  void LookAtRuns(const std::vector<Watched>& watched,
+                  const std::map<std::string, std::vector<std::int64_t>>& groups, Look& look) const;
   std::vector<Watched> Running() const;
 
   // These need mutex_.
+  std::map<std::string, Job, std::less<>>::iterator FindJob(std::string_view id);
+  std::map<std::string, Job, std::less<>>::const_iterator FindJob(std::string_view id) const;
+  Seconds LongestAbsence(const Job& job) const;
+  static std::map<std::string, double> StepsOf(Job& job,
+                                               const std::map<std::string, double>& sampled);
+  void Revive(Job& job);
   std::vector<Job*> JobsOn(const std::string& device);
   Weights Weigh(const Slice& slice, const std::map<std::int64_t, Found>& processes,
                 const std::vector<Job*>& jobs) const;
@@ -163,6 +205,8 @@ class JobBook {
   void Finish(Job& job, std::string reason);
   void Forget();
   void Save() const;
+  Json StateOf(const Job& job) const;
+  Result<Job> JobOfState(const Json& entry, const std::string& pid_namespace) const;
   View ViewOf(const Job& job) const;
 
   const Clock& clock_;
@@ -172,6 +216,8 @@ class JobBook {
   std::map<std::string, DeviceTotal> totals_{};
   std::optional<Joules> cpu_energy_{};  // Not split yet.
   Seconds busy_{};                      // CPU time of the machine at the last look.
+  std::map<std::string, Joules> counters_{};
+  std::map<std::string, Joules> saved_counters_{};
 };
 
 // The body of GET /v1/jobs/{id}.

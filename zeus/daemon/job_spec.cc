@@ -20,6 +20,8 @@ constexpr std::size_t kLongestJobText = 256;
 constexpr std::size_t kLongestCgroup = 4096;
 constexpr std::size_t kMostIdParts = 3;
 constexpr std::size_t kLongestId = 700;
+constexpr std::size_t kLongestStep = 32;
+constexpr double kHighestLimit = 1e5;
 
 bool IsShortText(const std::string& text) {
   return text.size() <= kLongestJobText &&
@@ -35,24 +37,34 @@ Status CheckJobCgroup(const std::string& path) {
   return Ok();
 }
 
+Status CheckLabels(const std::map<std::string, std::string>& labels) {
+  if (labels.size() > kMostLabels)
+    return FieldError("labels", fmt::format("must be {} at most", kMostLabels));
+  for (const auto& [key, value] : labels)
+    if (key.empty() || !IsShortText(key) || !IsShortText(value))
+      return FieldError("labels",
+                        fmt::format("must be texts of {} characters at most", kLongestJobText));
+  return Ok();
+}
+
+Status CheckPid(const std::string& field, std::int64_t pid) {
+  if (pid <= 0 || pid > std::numeric_limits<pid_t>::max())
+    return FieldError(field, fmt::format("{} is no process", pid));
+  return Ok();
+}
+
 Status CheckJobLists(const JobSpec& spec) {
   if (spec.devices.size() > kMostDevices)
     return FieldError("devices", fmt::format("must be {} at most", kMostDevices));
+  if (spec.gpu_positions.size() > kMostDevices)
+    return FieldError("gpu_positions", fmt::format("must be {} at most", kMostDevices));
   for (const std::string& device : spec.devices)
     if (device.empty() || !IsShortText(device))
       return FieldError("devices", "must be UUIDs or PCI addresses");
   if (spec.pids.size() > kMostPids)
     return FieldError("pids", fmt::format("must be {} at most", kMostPids));
-  for (const std::int64_t pid : spec.pids)
-    if (pid <= 0 || pid > std::numeric_limits<pid_t>::max())
-      return FieldError("pids", fmt::format("{} is no process", pid));
-  if (spec.labels.size() > kMostLabels)
-    return FieldError("labels", fmt::format("must be {} at most", kMostLabels));
-  for (const auto& [key, value] : spec.labels)
-    if (key.empty() || !IsShortText(key) || !IsShortText(value))
-      return FieldError("labels",
-                        fmt::format("must be texts of {} characters at most", kLongestJobText));
-  return Ok();
+  for (const std::int64_t pid : spec.pids) ZEUS_RETURN_IF_ERROR(CheckPid("pids", pid));
+  return CheckLabels(spec.labels);
 }
 
 // "k8s:<namespace>/<pod>/<container>": the parts are as identifiers are, but may be longer.
@@ -79,6 +91,10 @@ Status CheckJobSpec(const JobSpec& spec) {
   if (!spec.uid && spec.cgroup.empty() && spec.pids.empty() && spec.place.empty() && !container)
     return FieldError("uid", "a job needs it, or a cgroup, a place or pids");
   ZEUS_RETURN_IF_ERROR(CheckJobCgroup(spec.cgroup));
+  if (spec.power_limit &&
+      !(*spec.power_limit > Watts() && spec.power_limit->value() <= kHighestLimit))
+    return FieldError("power_limit_watts",
+                      fmt::format("must be more than 0, {} at most", kHighestLimit));
   return CheckJobLists(spec);
 }
 
@@ -89,25 +105,53 @@ Result<JobSpec> ParseJobSpec(const Json& json) {
   FieldReader reader("a job", json);
   reader.Require("id", spec.id);
   reader.Read("uid", spec.uid);
-  reader.Require("devices", spec.devices);
+  const bool by_position = json.is_object() && json.contains("gpu_positions");
+  if (by_position) {
+    reader.Require("gpu_positions", spec.gpu_positions);
+    reader.ReadUnlessNull("devices", spec.devices);
+  } else {
+    reader.Require("devices", spec.devices);
+  }
+  std::optional<double> power_limit;
+  reader.Read("power_limit_watts", power_limit);
   reader.ReadUnlessNull("cgroup", spec.cgroup);
   reader.ReadUnlessNull("place", spec.place);
   reader.ReadUnlessNull("pids", spec.pids);
   reader.ReadUnlessNull("labels", spec.labels);
   ZEUS_RETURN_IF_ERROR(reader.Finish());
+  if (power_limit) spec.power_limit = Watts(*power_limit);
   ZEUS_RETURN_IF_ERROR(CheckJobSpec(spec));
   while (spec.cgroup.ends_with('/')) spec.cgroup.pop_back();
   return spec;
 }
 
 Json ToJson(const JobSpec& spec) {
-  return {{"id", spec.id},
-          {"uid", spec.uid ? Json(*spec.uid) : Json(nullptr)},
-          {"devices", spec.devices},
-          {"cgroup", spec.cgroup.empty() ? Json(nullptr) : Json(spec.cgroup)},
-          {"place", spec.place.empty() ? Json(nullptr) : Json(spec.place)},
-          {"pids", spec.pids},
-          {"labels", spec.labels}};
+  return {
+      {"id", spec.id},
+      {"uid", spec.uid ? Json(*spec.uid) : Json(nullptr)},
+      {"devices", spec.devices},
+      {"cgroup", spec.cgroup.empty() ? Json(nullptr) : Json(spec.cgroup)},
+      {"place", spec.place.empty() ? Json(nullptr) : Json(spec.place)},
+      {"pids", spec.pids},
+      {"labels", spec.labels},
+      {"power_limit_watts", spec.power_limit ? Json(spec.power_limit->value()) : Json(nullptr)}};
+}
+
+Result<StepSpec> ParseStepSpec(const Json& json) {
+  StepSpec spec;
+  FieldReader reader("a step", json);
+  reader.Require("step", spec.step);
+  reader.Require("pid", spec.pid);
+  reader.ReadUnlessNull("labels", spec.labels);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  const bool plain = std::ranges::all_of(spec.step, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '+';
+  });
+  if (spec.step.empty() || spec.step.size() > kLongestStep || !plain)
+    return FieldError("step", "must be a number, batch, extern or interactive");
+  ZEUS_RETURN_IF_ERROR(CheckPid("pid", spec.pid));
+  ZEUS_RETURN_IF_ERROR(CheckLabels(spec.labels));
+  return spec;
 }
 
 }  // namespace zeus::daemon

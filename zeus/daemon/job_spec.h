@@ -11,6 +11,7 @@
 
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
+#include "zeus/base/units.h"
 
 namespace zeus::daemon {
 
@@ -27,6 +28,9 @@ struct JobSpec {
   std::string place{};
   std::vector<std::int64_t> pids{};  // So do these.
   std::map<std::string, std::string> labels{};
+  // Positions of GPUs in the scheduler's list, which the daemon turns into devices.
+  std::vector<std::int64_t> gpu_positions{};
+  std::optional<Watts> power_limit{};  // At most this on each of its GPUs, until it ends.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -34,5 +38,13 @@ struct JobSpec {
 // kInvalidArgument begins with the name of the field. Unknown fields are refused.
 Result<JobSpec> ParseJobSpec(const Json& json);
 Json ToJson(const JobSpec& spec);
+
+// The body of POST /v1/jobs/{id}/steps: a process, with those that it starts, runs a step.
+struct StepSpec {
+  std::string step{};  // "0", "batch"
+  std::int64_t pid = 0;
+  std::map<std::string, std::string> labels{};  // Added to those of the job.
+};
+Result<StepSpec> ParseStepSpec(const Json& json);
 
 }  // namespace zeus::daemon

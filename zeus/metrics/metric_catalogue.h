@@ -132,6 +132,9 @@ inline constexpr MetricDescription kForeignChanges{"zeus_knob_foreign_changes_to
     MetricType::kCounter, "device", "How often another program turned a knob that is lent."};
 inline constexpr MetricDescription kJobEnergy{"zeus_job_energy_joules_total", MetricType::kCounter,
     "job, user, uuid", "Energy of a device that belongs to a registered job."};
+inline constexpr MetricDescription kJobInfo{"zeus_job_info", MetricType::kGauge,
+    "job, user, user_name, job_name, partition, account, namespace", "1 for a registered job, with "
+    "what its scheduler calls it: join it by job with the energies."};
 inline constexpr MetricDescription kJobCpuTime{"zeus_job_cpu_seconds_total", MetricType::kCounter,
     "job, user", "CPU time of the processes of a registered job."};
 inline constexpr MetricDescription kJobCpuEnergy{"zeus_job_cpu_energy_joules_total",
@@ -220,6 +223,7 @@ inline constexpr std::array kAll = {
     &kDeviceCallDuration,
     &kForeignChanges,
     &kJobEnergy,
+    &kJobInfo,
     &kJobCpuTime,
     &kJobCpuEnergy,
     &kPodEnergy,

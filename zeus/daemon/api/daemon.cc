@@ -129,6 +129,7 @@ Status Daemon::Build(Node node) {
                                              [this](const std::string& device, TimePoint time,
                                                     const DeviceReading& reading) {
                                                boards_->Record(device, time, reading);
+                                               NoteCounter(device, reading);
                                              }}));
   devices_ = std::make_unique<NodeDevices>(*recorder_);
   history_ = std::make_unique<live::NodeHistory>(*recorder_);
@@ -176,6 +177,8 @@ void Daemon::WatchPods() {
 Status Daemon::Start() {
   if (const Status loaded = jobs_->Load(); !loaded.ok())
     log::Warning("the jobs of before are forgotten: {}", loaded.error().message);
+  BookGap();
+  BookEnergy();  // From here on.
   ZEUS_TRY(const auto adopted, book_->Load());
   ZEUS_RETURN_IF_ERROR(desk_->Start(*book_));
   for (const LeaseBook::Adopted& one : adopted) {
@@ -204,8 +207,10 @@ Status Daemon::Start() {
 
 TimePoint Daemon::Step() {
   const TimePoint leases = book_->Step();
+  TakePendingJobs();
   const TimePoint jobs = jobs_->Step();
   BookEnergy();
+  jobs_->SaveEnergy();
   history_->Update();
   return std::min({leases, jobs, clock_.Now() + kLongestPause});
 }
@@ -250,6 +255,12 @@ void Daemon::BookEnergy() {
       }
   }
   for (const JobBook::Slice& slice : slices) jobs_->Book(slice);
+  {
+    const std::lock_guard lock(counters_mutex_);
+    for (const NodeDevice& device : devices_->gpus())
+      if (const auto found = counters_.find(device.name); found != counters_.end())
+        jobs_->SetCounter(device.id, found->second);
+  }
   if (any_cpu) jobs_->BookCpu(of_cpus);
 }
 

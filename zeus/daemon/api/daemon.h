@@ -49,7 +49,10 @@ struct DaemonOptions {
   std::filesystem::path standing_file{};  // standing.json
   std::filesystem::path jobs_file{};      // Empty: jobs do not survive a restart.
   std::filesystem::path audit_file{};     // Empty: entries are kept in memory only.
-  Seconds longest_apply{12};              // Beyond it a request for a lease fails.
+  // Where hooks of schedulers leave messages while no daemon answers; empty: nowhere.
+  std::filesystem::path pending_jobs{};
+  std::map<std::string, std::string> device_files{};  // By UUID: "/dev/nvidia0".
+  Seconds longest_apply{12};                          // Beyond it a request for a lease fails.
   bool recorder_thread = true;
   BootClock boot_clock = CurrentBootTime;
   // Where this node is one of Kubernetes: how pods are found. The daemon sets the callbacks.
@@ -102,6 +105,18 @@ class Daemon {
   // or is asked about.
   void BookEnergy();
 
+  // Registers a job for the caller, with the limit that it asks for. A limit that is refused leaves
+  // the job without one, and is told.
+  struct JobStart {
+    std::string id{};
+    std::string limit_refused{};
+  };
+  Result<JobStart> BeginJob(const Caller& caller, const Grant& grant, JobSpec spec,
+                            std::optional<WallTime> begun = {});
+  // As that of the book. A job that goes on has its limit again.
+  Status BeginStep(const Caller& caller, const Grant& grant, std::string_view job,
+                   const StepSpec& step);
+
   // Whether the knobs of a lease agree with it: nullopt while they do not, else Ok or why not.
   std::optional<Status> Settled(const wire::LeaseView& lease) const;
 
@@ -151,6 +166,13 @@ class Daemon {
   std::optional<JobBook::Slice> NextSlice(const NodeDevice& device);
   void WatchPods();
   Grant GrantOf(const Configuration& rules, const Caller& caller) const;
+  Result<std::vector<std::string>> DevicesAt(const std::vector<std::int64_t>& positions) const;
+  std::string LimitJob(const Caller& caller, const Grant& grant, const JobSpec& spec);
+  void TakePendingJobs();
+  void TakePendingJob(const std::filesystem::path& file);
+  void NoteCounter(const std::string& device, const DeviceReading& reading);
+  // Books what devices used while there was no daemon.
+  void BookGap();
   bool Allows(const Configuration& rules, const Caller& owner, const wire::LeaseView& lease) const;
   TimePoint Step();
 
@@ -170,6 +192,8 @@ class Daemon {
   std::shared_ptr<const Configuration> configuration_;  // Guarded by mutex_, as are the next two.
   std::map<wire::KnobKey, std::string> shown_{};        // The latest event of each knob.
   std::map<std::string, Booked> booked_{};              // By device.
+  std::mutex counters_mutex_;
+  std::map<std::string, Joules> counters_{};  // Guarded by it. By name: as the driver shows them.
   KnobTimings timings_;
   std::atomic<std::uint64_t> configuration_number_ = 0;
   std::atomic<Seconds> cpu_energy_period_{Seconds(0)};

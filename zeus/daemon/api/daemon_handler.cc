@@ -64,6 +64,7 @@ DaemonHandler::DaemonHandler(Daemon& daemon, NodeMetrics& metrics, Options optio
   AddNodeRoutes(daemon_, routes_);
   AddLeaseRoutes(daemon_, routes_);
   AddWatchRoutes(daemon_, routes_);
+  AddJobRoutes(daemon_, routes_);
   AddOperatorRoutes(daemon_, routes_);
   AddReferenceRoutes(daemon_, {.groups = options_.groups, .tokens = options_.tokens != nullptr},
                      routes_);

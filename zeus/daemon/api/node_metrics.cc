@@ -57,16 +57,34 @@ bool MayRead(const Grant& reader, bool is_gpu) {
   return is_gpu || reader.scopes.Has(Scope::kCpuRead);
 }
 
+std::string LabelOf(const JobBook::View& job, const char* name) {
+  const auto found = job.spec.labels.find(name);
+  return found == job.spec.labels.end() ? std::string() : found->second;
+}
+
+std::string UserOf(const JobBook::View& job) {
+  return job.spec.uid ? std::to_string(*job.spec.uid) : "";
+}
+
+void AddJobInfo(const JobBook::View& job, MetricSet& set) {
+  set.Add(metrics::kJobInfo,
+          {{"job", job.spec.id},
+           {"user", UserOf(job)},
+           {"user_name", LabelOf(job, "user")},
+           {"job_name", LabelOf(job, "job_name")},
+           {"partition", LabelOf(job, "partition")},
+           {"account", LabelOf(job, "account")},
+           {"namespace", LabelOf(job, "namespace")}},
+          1);
+}
+
 // The energy of a device that belongs to a job, and to a pod where the job is one.
 void AddShare(const JobBook::View& job, const JobBook::DeviceShare& share, MetricSet& set) {
-  const std::string user = job.spec.uid ? std::to_string(*job.spec.uid) : "";
-  set.Add(metrics::kJobEnergy, {{"job", job.spec.id}, {"user", user}, {"uuid", share.device}},
+  set.Add(metrics::kJobEnergy,
+          {{"job", job.spec.id}, {"user", UserOf(job)}, {"uuid", share.device}},
           share.energy.value());
   if (!job.spec.id.starts_with(kContainerJob) && !job.spec.id.starts_with("pod:")) return;
-  const auto label = [&job](const char* name) {
-    const auto found = job.spec.labels.find(name);
-    return found == job.spec.labels.end() ? std::string() : found->second;
-  };
+  const auto label = [&job](const char* name) { return LabelOf(job, name); };
   set.Add(metrics::kPodEnergy,
           {{"namespace", label("namespace")},
            {"pod", label("pod")},
@@ -85,8 +103,8 @@ void AddJobs(const Daemon& daemon, const JobBook& jobs, const Grant& reader, Met
     for (const JobBook::DeviceShare& share : job.devices)
       if (may_read(share.device) && ++series <= kMostJobs) AddShare(job, share, set);
     if (++series > kMostJobs) continue;
-    const Labels labels = {{"job", job.spec.id},
-                           {"user", job.spec.uid ? std::to_string(*job.spec.uid) : ""}};
+    AddJobInfo(job, set);
+    const Labels labels = {{"job", job.spec.id}, {"user", UserOf(job)}};
     set.Add(metrics::kJobCpuTime, labels, job.cpu_time.count());
     if (job.cpu_energy && MayRead(reader, false))
       set.Add(metrics::kJobCpuEnergy, labels, job.cpu_energy->value());

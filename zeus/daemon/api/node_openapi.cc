@@ -116,6 +116,17 @@ constexpr const char* kSchemas = R"json({
     {"type": "object", "title": "knob", "required": ["device", "knob"]},
     {"type": "object", "title": "notice", "required": ["message"]}],
   "properties": {"dropped": {"type": "integer"}}},
+"JobSpec": {"type": "object", "required": ["id"], "properties": {
+  "id": {"type": "string"}, "uid": {"type": ["integer", "null"]},
+  "devices": {"type": "array", "maxItems": 256, "items": {"type": "string"}},
+  "gpu_positions": {"type": "array", "maxItems": 256, "items": {"type": "integer"},
+    "description": "Instead of devices: positions of GPUs in the scheduler's list"},
+  "cgroup": {"type": ["string", "null"]}, "pids": {"type": "array", "items": {"type": "integer"}},
+  "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+  "power_limit_watts": {"type": ["number", "null"], "description": "At most this on each of its GPUs until it ends"}}},
+"StepSpec": {"type": "object", "required": ["step", "pid"], "properties": {
+  "step": {"type": "string"}, "pid": {"type": "integer"},
+  "labels": {"type": "object", "additionalProperties": {"type": "string"}}}},
 "Holder": {"type": "object", "required": ["pid"], "properties": {"pid": {"type": "integer"}}}
 })json";
 

@@ -18,6 +18,7 @@ void AddLeaseRoutes(Daemon& daemon, RouteTable& table);
 // /v1/history, knobs.
 void AddWatchRoutes(Daemon& daemon, RouteTable& table);
 // /v1/jobs, maintenance, restore.
+void AddJobRoutes(Daemon& daemon, RouteTable& table);
 void AddOperatorRoutes(Daemon& daemon, RouteTable& table);
 
 // The address of a device in a path or a query: its id, as /v1/node tells it. kNotFound says where

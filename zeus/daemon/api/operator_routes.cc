@@ -1,75 +1,18 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/daemon/api/node_routes.h"
 
-// Routes for schedulers and administrators.
+// Routes for administrators.
 namespace zeus::daemon {
 namespace {
 
 constexpr double kLongestMaintenance = 24 * 3600.0;
-
-http::Answer ViewAnswer(Daemon& daemon, const std::string& id, int status) {
-  const auto job = daemon.jobs().Find(id);
-  if (!job) return ToAnswer(Error{ErrorCode::kNotFound, "the job has ended and is forgotten"});
-  return http::JsonAnswer(status, ToJson(*job));
-}
-
-http::Answer PostJob(Daemon& daemon, const Call& call) {
-  const auto body = BodyOf(call.request);
-  if (!body.ok()) return ToAnswer(body.error());
-  const auto spec = ParseJobSpec(body.value());
-  if (!spec.ok()) return ToAnswer(spec.error());
-  for (const std::string& device : spec.value().devices)
-    if (const auto found = FindDevice(daemon, device); !found.ok())
-      return ToAnswer(InvalidArgument("devices: " + found.error().message));
-  daemon.BookEnergy();
-  if (const Status registered = daemon.jobs().Register(spec.value()); !registered.ok()) {
-    http::Answer answer = ToAnswer(registered.error());
-    if (answer.status == 503) answer.status = 429;  // There are as many as there may be.
-    return answer;
-  }
-  daemon.RecorderWanted();
-  return ViewAnswer(daemon, spec.value().id, 201);
-}
-
-// `own`: the ids of the jobs that the caller belongs to. Users of pods have any number.
-bool MaySee(const JobBook::View& job, const Call& call, const std::vector<std::string>& own) {
-  if (call.grant.scopes.Has(Scope::kJob)) return true;
-  if (call.caller->uid && call.caller->uid == job.spec.uid) return true;
-  return std::ranges::find(own, job.spec.id) != own.end();
-}
-
-http::Answer GetJob(Daemon& daemon, const Call& call) {
-  daemon.BookEnergy();
-  const auto job = daemon.jobs().Find(call.request.parameters[0]);
-  if (job && MaySee(*job, call, daemon.jobs().JobsOf(*call.caller)))
-    return http::JsonAnswer(200, ToJson(*job));
-  return ToAnswer(Error{ErrorCode::kNotFound,
-                        fmt::format("there is no job {}", Quote(call.request.parameters[0]))});
-}
-
-http::Answer ListJobs(Daemon& daemon, const Call& call) {
-  Json jobs = Json::array();
-  const std::vector<std::string> own = daemon.jobs().JobsOf(*call.caller);
-  for (const JobBook::View& job : daemon.jobs().List())
-    if (MaySee(job, call, own)) jobs.push_back(ToJson(job));
-  return http::JsonAnswer(200, {{"jobs", std::move(jobs)}});
-}
-
-http::Answer DeleteJob(Daemon& daemon, const Call& call) {
-  const std::string& id = call.request.parameters[0];
-  daemon.BookEnergy();
-  if (const Status ended = daemon.jobs().End(id); !ended.ok()) return ToAnswer(ended.error());
-  return ViewAnswer(daemon, id, 200);
-}
 
 http::Answer BeginMaintenance(Daemon& daemon, const Call& call) {
   const auto device = FindDevice(daemon, call.request.parameters[0]);
@@ -118,32 +61,6 @@ void AddOperatorRoutes(Daemon& daemon, RouteTable& table) {
     route.handler = [&daemon, handler](const Call& call) { return handler(daemon, call); };
     table.Add(std::move(route));
   };
-  add({.method = "POST",
-       .pattern = "/v1/jobs",
-       .summary = "Register a job with its devices; their energy is booked to it",
-       .statuses = {201, 400, 404, 409},
-       .request_schema = "JobSpec",
-       .answer_schema = "Job",
-       .scope = Scope::kJob},
-      PostJob);
-  add({.method = "GET",
-       .pattern = "/v1/jobs",
-       .summary = "The caller's jobs; all for schedulers",
-       .answer_schema = "Jobs"},
-      ListJobs);
-  add({.method = "GET",
-       .pattern = "/v1/jobs/{id}",
-       .summary = "A job and its energy",
-       .statuses = {200, 404},
-       .answer_schema = "Job"},
-      GetJob);
-  add({.method = "DELETE",
-       .pattern = "/v1/jobs/{id}",
-       .summary = "End a job, and the leases that it holds",
-       .statuses = {200, 404},
-       .answer_schema = "Job",
-       .scope = Scope::kJob},
-      DeleteJob);
   add({.method = "POST",
        .pattern = "/v1/gpus/{uuid}/maintenance",
        .summary = "Put the knobs of a device back and let go of it for some time",

@@ -6,7 +6,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 
-namespace zeus::daemon {
+namespace zeus {
 
 // The end of a command.
 struct CommandOutcome {
@@ -19,4 +19,4 @@ struct CommandOutcome {
 // `timeout` is killed with all that it started. kNotFound when there is no such program.
 Result<CommandOutcome> RunCommand(const std::vector<std::string>& command, Seconds timeout);
 
-}  // namespace zeus::daemon
+}  // namespace zeus

@@ -1,4 +1,4 @@
-#include "zeus/daemon/command_runner.h"
+#include "zeus/process/run_command.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/spawn.h"
 
-namespace zeus::daemon {
+namespace zeus {
 namespace {
 
 constexpr std::size_t kMostOutput = std::size_t{64} << 10;
@@ -86,4 +86,4 @@ Result<CommandOutcome> RunCommand(const std::vector<std::string>& command, Secon
   return outcome;
 }
 
-}  // namespace zeus::daemon
+}  // namespace zeus
