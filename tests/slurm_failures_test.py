@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 import unittest
 
 from sim_testing import wait_until
@@ -16,6 +17,14 @@ LIMIT = 150
 
 class SlurmFailuresTest(SlurmTestCase):
     arguments = {"nodes": 1, "gpus": "2xV100", "plugins": True}
+
+    def setUp(self):
+        """A test that fails leaves what it has killed to this."""
+        starts = {"slurmctld": self.cluster.start_slurmctld, "slurmd-n1": lambda: self.cluster.start_slurmd("n1"),
+                  "zeusd-n1": self.restart_zeusd}
+        for name, start in starts.items():
+            if self.cluster.keeper.ended(self.cluster.pids[name]):
+                start()
 
     def limited(self, script="sleep 1000", *options):
         """A job with a limit that holds."""
@@ -71,6 +80,9 @@ class SlurmFailuresTest(SlurmTestCase):
 
     def test_slurmctld_is_killed_and_comes_back(self):
         job = self.limited()
+        running = time.time()
+        # What it has not written yet it forgets.
+        wait_until(lambda: os.path.getmtime(self.cluster.path("state", "job_state")) > running, "slurmctld does not save its state")
         self.cluster.kill("slurmctld")
         self.assertEqual(self.record(job)["state"], "running")
         self.cluster.start_slurmctld()
@@ -122,7 +134,7 @@ class SlurmFailuresTest(SlurmTestCase):
         wait_until(lambda: self.record(job) is not None, "the job is not known")
         self.assertGreater(self.record(job)["unrecorded_seconds"], 0)
         wait_until(lambda: self.record(job)["energy_joules"] > 0, "its energy is not counted")
-        self.await_limits(LIMIT, HIGHEST)
+        wait_until(lambda: LIMIT in self.cluster.limits("n1"), "the limit is not set")
         self.end(job)
         self.await_limits(HIGHEST, HIGHEST)
         self.assert_healthy()
@@ -133,7 +145,7 @@ class SlurmFailuresTest(SlurmTestCase):
         with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             boot = file.read().strip()
         for name in ("jobs.json", "leases.json"):
-            path = self.cluster.path("n1", "state", name)
+            path = self.cluster.path("n1", name)
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             self.assertIn(boot, text)
@@ -166,15 +178,16 @@ class BadDaemon:
             except OSError:
                 return
             self.hits += 1
-            try:
-                self.answer(client)
-            except OSError:
-                pass
+            if self.manner == "silent":
+                self.kept.append(client)
+                continue
+            with client:
+                try:
+                    self.answer(client)
+                except OSError:
+                    pass
 
     def answer(self, client):
-        if self.manner == "silent":
-            self.kept.append(client)
-            return
         if self.manner == "crash":
             # The hook is at the other end: it crashes.
             pid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
@@ -183,7 +196,6 @@ class BadDaemon:
             # Not slurmstepd of a step, nor slurmd: those are Slurm's own, and no hooks.
             if "spank" in command:
                 os.kill(pid, signal.SIGSEGV)
-            client.close()
             return
         client.settimeout(5)
         client.recv(65536)
@@ -194,7 +206,6 @@ class BadDaemon:
             while True:
                 client.sendall(b"x" * 65536)
         client.sendall(replies[self.manner])
-        client.close()
 
     def stop(self):
         self.listening.shutdown(socket.SHUT_RDWR)
@@ -233,7 +244,7 @@ class SlurmBadDaemonTest(SlurmTestCase):
 
     def test_no_daemon_at_all_harms_nothing(self):
         self.assertEqual(self.cluster.run("srun", "--gres=gpu:1", "echo", "ran").stdout.strip(), "ran")
-        self.assertEqual(self.cluster.node_states(), {"n1": "idle"})
+        wait_until(lambda: self.cluster.node_states() == {"n1": "idle"}, f"the node is {self.cluster.node_states()}")
 
 
 if __name__ == "__main__":

@@ -118,9 +118,12 @@ class Cluster:
         self.environment.update(PATH=TOOLS, SLURM_CONF=self.path("slurm.conf"), ZEUS_SIM_DIR=self.path("sim"))
         try:
             self._make_folders()
+            for number, name in enumerate(self.names):
+                self._run_once([ZEUS, "sim", "start", "--name", name, "--gpus", gpus, "--seed", str(number + 1), "--time-scale",
+                                str(time_scale)])
             self.driver = self._driver()
             self._write_configuration(settings, plugstack)
-            self._start(gpus, time_scale, zeusd, configuration)
+            self._start(zeusd, configuration)
         except BaseException:
             self.stop()
             raise
@@ -183,9 +186,9 @@ class Cluster:
 
     def _driver(self):
         """The variables by which programs find the simulated driver, as `zeus sim env` sets them."""
-        text = self._run_once(["sh", "-c", 'eval "$("$1" sim env)" && env -0', "sh", ZEUS])
+        text = self._run_once(["sh", "-c", 'eval "$("$1" sim env --name "$2")" && env -0', "sh", ZEUS, self.names[0]])
         variables = dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
-        return {name: variables[name] for name in ("ZEUS_NVML_LIBRARY", "LD_LIBRARY_PATH") if name in variables}
+        return {name: variables[name] for name in ("ZEUS_NVML_LIBRARY", "LD_LIBRARY_PATH")}
 
     def _slurm_conf(self):
         here, host, first = self.folder, socket.gethostname().split(".")[0], self.ports.first
@@ -240,13 +243,11 @@ PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
     # Processes.
 
-    def _start(self, gpus, time_scale, zeusd, configuration):
+    def _start(self, zeusd, configuration):
         self.start("munged", ["setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "munged", "--foreground", f"--key-file={self.path('munge', 'key')}",
                               f"--socket={self.path('munge', 'sock')}", f"--pid-file={self.path('munge', 'pid')}",
                               f"--log-file={self.path('munge', 'log')}", f"--seed-file={self.path('munge', 'seed')}"])
-        for number, name in enumerate(self.names):
-            self._run_once([ZEUS, "sim", "start", "--name", name, "--gpus", gpus, "--seed", str(number + 1), "--time-scale",
-                            str(time_scale)])
+        for name in self.names:
             if zeusd:
                 self._write(f"{name}.toml", configuration)
                 self.start_zeusd(name)
