@@ -23,7 +23,7 @@ class SlurmEnergyTest(SlurmTestCase):
                 f"{zeus} sim truth --json")
 
     def truths(self, job, gpu):
-        """What the job's script printed: the energy of a GPU when it began and when it ended."""
+        """The energy of a GPU when the job's script began and when it ended, as the script printed it."""
         lines = [line for line in self.cluster.output(job).splitlines() if line.startswith("[")]
         text = self.cluster.output(job)
         decoder, values = json.JSONDecoder(), []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What breaks on a Slurm cluster: no job fails because of Zeus, no node is drained, and no limit outlives its job."""
+"""Everything breaks once on a Slurm cluster: no job fails because of Zeus, no node is drained, and no limit outlives its job."""
 
 import os
 import signal
@@ -81,7 +81,7 @@ class SlurmFailuresTest(SlurmTestCase):
     def test_slurmctld_is_killed_and_comes_back(self):
         job = self.limited()
         running = time.time()
-        # What it has not written yet it forgets.
+        # A job that it has not written yet would be forgotten.
         wait_until(lambda: os.path.getmtime(self.cluster.path("state", "job_state")) > running, "slurmctld does not save its state")
         self.cluster.kill("slurmctld")
         self.assertEqual(self.record(job)["state"], "running")

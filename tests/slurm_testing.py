@@ -446,7 +446,7 @@ LogFile={self.path('log', 'slurmdbd.log')}
         return json.loads(done.stdout)
 
     def job_record(self, node, job):
-        """What the node's zeusd knows of a job; None where it knows none."""
+        """The job as the node's zeusd knows it, or None."""
         status, record = self.ask(node, "GET", f"/v1/jobs/slurm:zeus.{job}")
         return record if status == 200 else None
 

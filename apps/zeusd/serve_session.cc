@@ -403,7 +403,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
                          .pending_jobs = PendingJobs(options),
                          .device_files = device_files.ok() ? device_files.value()
                                                            : std::map<std::string, std::string>(),
-                         .process_use = process_use}));
+                         .pods = Pods(options, clock)}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
   NodeMetrics metrics;
   const http::OriginGuard::Options origins = Origins(tcp_address, options.hosts);

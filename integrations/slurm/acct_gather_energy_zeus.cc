@@ -71,7 +71,7 @@ std::optional<StepOfJob> StepOfThisProcess() {
   return StepOfJob{.job = job, .step = name.substr(dot + 1)};
 }
 
-// What the daemon knows; the last answer is kept. Thread-safe.
+// The daemon's figures for this process; the last answer is kept. Thread-safe.
 class EnergySource {
  public:
   // Called by slurmd for the node, by slurmstepd for its step.

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-// What Slurm's hooks tell zeusd: that a job begins and ends on this node, and that a step does. The
-// same functions serve the SPANK plugin, the energy plugin and `zeus slurm prolog|epilog`.
+// Slurm's hooks tell zeusd that a job begins and ends on this node, and that a step does. The same
+// functions serve the SPANK plugin, the energy plugin and `zeus slurm prolog|epilog`.
 //
 // A hook must not harm a job. None of these throws, each is bounded in time, and a failure is a
 // sentence for a log.

@@ -148,7 +148,7 @@ Result<JobBook::Registered> JobBook::BeginStep(std::string_view id, const StepSp
   const Registered registered = job.ended ? Registered::kRevived : Registered::kAnew;
   if (job.ended) Revive(job);
   job.runs[step.step] = {.process = std::move(process).value()};
-  job.steps.try_emplace(step.step);  // What it has used so far is nothing, not unknown.
+  job.steps.try_emplace(step.step);  // Its energy so far is 0, not unknown.
   job.spec.labels.insert(step.labels.begin(), step.labels.end());
   job.seen = true;
   job.last_seen = clock_.Now();

@@ -160,7 +160,7 @@ void PodWatch::Apply(const std::vector<kubernetes::ContainerResources>& containe
   if (options_.before_change && (!over.empty() || !fresh.empty())) options_.before_change();
   for (const std::string& id : over) (void)jobs_.End(id);
   for (const auto& [id, spec] : fresh)
-    if (const Status registered = jobs_.Register(spec); !registered.ok())
+    if (const auto registered = jobs_.Register(spec); !registered.ok())
       log::Warning("{} is not counted: {}", id, registered.error().message);
   if (options_.begun && !fresh.empty()) options_.begun();
   bool told = false;

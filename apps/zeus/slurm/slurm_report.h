@@ -9,7 +9,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 
-// What Slurm and zeusd know of a job's energy, put together.
+// A job's energy as Slurm and zeusd know it, put together.
 namespace zeus::cli {
 
 // A line of sacct: the job ("12"), or one of its steps ("12.0", "12.batch").

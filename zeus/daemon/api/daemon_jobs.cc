@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kPendingLimit = std::size_t{64} * 1024;
-constexpr Seconds kCounterAge{0.1};  // Of a counter, at most, when it is kept.
+constexpr Seconds kCounterAge{0.1};  // A counter is no older when it is kept.
 
 }  // namespace
 
