@@ -10,9 +10,9 @@ import unittest
 ZEUS = os.environ.get("ZEUS_BINARY", "build/dev/bin/zeus")
 
 
-def wait_until(condition, what):
+def wait_until(condition, what, seconds=60):
     """Returns as soon as the condition holds; the deadline is reached only on failure."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(what)

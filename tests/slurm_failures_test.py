@@ -81,7 +81,8 @@ class SlurmFailuresTest(SlurmTestCase):
     def test_slurmctld_is_killed_and_comes_back(self):
         job = self.limited()
         running = time.time()
-        # A job that it has not written yet would be forgotten.
+        # A job that it has not written yet would be forgotten, and it writes what has changed.
+        self.cluster.run("scontrol", "update", f"jobid={job}", "comment=saved")
         wait_until(lambda: os.path.getmtime(self.cluster.path("state", "job_state")) > running, "slurmctld does not save its state")
         self.cluster.kill("slurmctld")
         self.assertEqual(self.record(job)["state"], "running")

@@ -392,8 +392,9 @@ LogFile={self.path('log', 'slurmdbd.log')}
 
     def await_end(self, job):
         """Returns the final state."""
+        # Slurm repeats a message that was lost on a busy machine after a minute.
         wait_until(lambda: self.job_state(job) not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED"),
-                   f"job {job} does not end: {self.job_state(job)}")
+                   f"job {job} does not end: {self.job_state(job)}", seconds=300)
         return self.job_state(job)
 
     def node_states(self):
