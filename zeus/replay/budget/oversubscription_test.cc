@@ -29,8 +29,8 @@ std::vector<NamedCurve> Curves() { return {Curve("steep", 2.5), Curve("gentle", 
 
 ClusterTrace Trace() {
   const std::vector<std::string> workloads{"steep", "gentle"};
-  return GenerateCluster({.jobs = 600,
-                          .groups = 30,
+  return GenerateCluster({.jobs = 200,
+                          .groups = 20,
                           .seed = 3,
                           .median_runtime = Seconds(7200),
                           .period = Seconds(86400)},
@@ -57,8 +57,8 @@ const OversubscriptionRun& RunOf(const Oversubscription& study, BudgetRule rule,
 
 TEST(OversubscriptionTest, WithTheWholeBudgetNobodyIsSlowed) {
   const Oversubscription study = Study(Options(water_filling::Resource::kLimits));
-  EXPECT_EQ(study.jobs, 600U);
-  EXPECT_GT(study.gpus, 10U);
+  EXPECT_EQ(study.jobs, 200U);
+  EXPECT_GT(study.gpus, 5U);
   for (const BudgetRule rule :
        {BudgetRule::kUncapped, BudgetRule::kUniform, BudgetRule::kWaterFilling}) {
     const OversubscriptionRun& run = RunOf(study, rule, 0);
@@ -112,9 +112,9 @@ TEST(OversubscriptionTest, EnergyIsThatOfTheDrawnPower) {
 
 TEST(OversubscriptionTest, FewGpusMakeJobsWaitButNotSlower) {
   OversubscriptionOptions options = Options(water_filling::Resource::kLimits);
-  options.gpus = 5;
+  options.gpus = 3;
   const Oversubscription study = Study(options);
-  EXPECT_EQ(study.gpus, 5U);
+  EXPECT_EQ(study.gpus, 3U);
   EXPECT_NEAR(RunOf(study, BudgetRule::kWaterFilling, 0).mean_slowdown, 1, 1e-9);
 }
 
