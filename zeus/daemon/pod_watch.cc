@@ -141,28 +141,34 @@ PodWatch::Wanted PodWatch::Plan(const std::vector<kubernetes::ContainerResources
   return wanted;
 }
 
-void PodWatch::Apply(const std::vector<kubernetes::ContainerResources>& containers) {
-  const Wanted wanted = Plan(containers);
+std::vector<std::string> PodWatch::TakeEnded(std::map<std::string, JobSpec>& wanted) const {
   std::vector<std::string> over;
-  std::map<std::string, JobSpec> fresh = wanted.jobs;
   for (const JobBook::View& job : jobs_.List()) {
     if (!job.spec.id.starts_with(kContainerJob)) continue;
-    const auto found = fresh.find(job.spec.id);
-    const bool same = found != fresh.end() && found->second == job.spec;
+    const auto found = wanted.find(job.spec.id);
+    const bool same = found != wanted.end() && found->second == job.spec;
     // Its processes have gone. Without groups to look at, nothing tells that it came back.
-    if (job.ended && same && !running_ && !job.spec.place.empty()) fresh.erase(found);
-    if (job.ended) continue;
-    if (same)
-      fresh.erase(found);
-    else
-      over.push_back(job.spec.id);
+    const bool gone = job.ended && same && !running_ && !job.spec.place.empty();
+    if (gone || (!job.ended && same)) wanted.erase(found);
+    if (!job.ended && !same) over.push_back(job.spec.id);
   }
-  if (options_.before_change && (!over.empty() || !fresh.empty())) options_.before_change();
+  return over;
+}
+
+void PodWatch::Apply(const std::vector<kubernetes::ContainerResources>& containers) {
+  Wanted wanted = Plan(containers);
+  const std::vector<std::string> over = TakeEnded(wanted.jobs);
+  const bool changes = !over.empty() || !wanted.jobs.empty();
+  if (options_.before_change && changes) options_.before_change();
   for (const std::string& id : over) (void)jobs_.End(id);
-  for (const auto& [id, spec] : fresh)
+  for (const auto& [id, spec] : wanted.jobs)
     if (const auto registered = jobs_.Register(spec); !registered.ok())
       log::Warning("{} is not counted: {}", id, registered.error().message);
-  if (options_.begun && !fresh.empty()) options_.begun();
+  if (options_.begun && !wanted.jobs.empty()) options_.begun();
+  Note(wanted);
+}
+
+void PodWatch::Note(const Wanted& wanted) {
   bool told = false;
   {
     const std::lock_guard lock(mutex_);

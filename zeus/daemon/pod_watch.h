@@ -69,6 +69,9 @@ class PodWatch {
 
   bool MustAsk();
   void Apply(const std::vector<kubernetes::ContainerResources>& containers);
+  // Takes the jobs that run already out of `wanted`; returns those that are to end.
+  std::vector<std::string> TakeEnded(std::map<std::string, JobSpec>& wanted) const;
+  void Note(const Wanted& wanted);
   Wanted Plan(const std::vector<kubernetes::ContainerResources>& containers);
   // The ids of its devices that this node has.
   std::vector<std::string> DevicesOf(const kubernetes::ContainerResources& container,

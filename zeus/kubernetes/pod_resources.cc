@@ -58,7 +58,7 @@ Status ForEachText(std::string_view message, const Use& use) {
 class ResponseReader {
  public:
   Result<std::vector<ContainerResources>> Read(std::string_view message) {
-    const Status read =
+    Status read =
         ForEachText(message, [this](std::uint32_t number, std::string_view text) -> Status {
           return number == 1 ? ReadPod(text) : Ok();
         });
@@ -71,12 +71,11 @@ class ResponseReader {
   Status ReadPod(std::string_view message) {
     ContainerResources names;
     const std::size_t first = found_.size();
-    const Status read =
-        ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
-          if (number == 1) names.pod = text;
-          if (number == 2) names.name_space = text;
-          return number == 3 ? ReadContainer(text) : Ok();
-        });
+    Status read = ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
+      if (number == 1) names.pod = text;
+      if (number == 2) names.name_space = text;
+      return number == 3 ? ReadContainer(text) : Ok();
+    });
     if (!read.ok()) return read;
     if (found_.size() == first) return Ok();
     ZEUS_RETURN_IF_ERROR(CheckName("pod", names.pod));
@@ -90,12 +89,11 @@ class ResponseReader {
 
   Status ReadContainer(std::string_view message) {
     ContainerResources container;
-    const Status read =
-        ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
-          if (number == 1) container.container = text;
-          if (number == 2) return ReadDevices(text, container);
-          return number == 5 ? ReadClaim(text, container) : Ok();
-        });
+    Status read = ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
+      if (number == 1) container.container = text;
+      if (number == 2) return ReadDevices(text, container);
+      return number == 5 ? ReadClaim(text, container) : Ok();
+    });
     if (!read.ok()) return read;
     if (container.plugin_devices.empty() && container.claimed.empty()) return Ok();
     ZEUS_RETURN_IF_ERROR(CheckName("container", container.container));
@@ -107,13 +105,12 @@ class ResponseReader {
 
   Status ReadDevices(std::string_view message, ContainerResources& container) {
     PluginDevices devices;
-    const Status read =
-        ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
-          if (number != 1 && number != 2) return Ok();
-          ZEUS_RETURN_IF_ERROR(CheckDeviceText(text));
-          if (number == 1) devices.resource = text;
-          return number == 2 ? AddTo(devices.ids, std::string(text)) : Ok();
-        });
+    Status read = ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
+      if (number != 1 && number != 2) return Ok();
+      ZEUS_RETURN_IF_ERROR(CheckDeviceText(text));
+      if (number == 1) devices.resource = text;
+      return number == 2 ? AddTo(devices.ids, std::string(text)) : Ok();
+    });
     if (!read.ok()) return read;
     if (!devices.ids.empty()) container.plugin_devices.push_back(std::move(devices));
     return Ok();
@@ -129,13 +126,12 @@ class ResponseReader {
   // ClaimResource: 1 the names for the container runtime, 2 driver, 3 pool, 4 device.
   Status ReadClaimed(std::string_view message, ContainerResources& container) {
     ClaimedDevice device;
-    const Status read =
-        ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
-          if (number < 2 || number > 4) return Ok();
-          ZEUS_RETURN_IF_ERROR(CheckDeviceText(text));
-          (number == 2 ? device.driver : number == 3 ? device.pool : device.device) = text;
-          return Ok();
-        });
+    Status read = ForEachText(message, [&](std::uint32_t number, std::string_view text) -> Status {
+      if (number < 2 || number > 4) return Ok();
+      ZEUS_RETURN_IF_ERROR(CheckDeviceText(text));
+      (number == 2 ? device.driver : number == 3 ? device.pool : device.device) = text;
+      return Ok();
+    });
     if (!read.ok()) return read;
     // Kubelets before 1.31 name the devices for the container runtime alone.
     if (device.device.empty()) return Ok();
