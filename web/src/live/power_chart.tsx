@@ -24,6 +24,7 @@ export interface PowerChartProps {
 const room = { left: 48, right: 12, top: 10, bottom: 24 };
 const shortestPause = 95;
 const shortestSpan = 60;
+const flattest = 0.4; // Pixels: what differs by less is drawn as level.
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200];
 const tickClock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const tickSeconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -219,9 +220,12 @@ class Painter {
     }
     context.strokeStyle = colour;
     context.lineWidth = 1.6;
-    context.lineJoin = "round";
+    context.lineJoin = "bevel";
     context.beginPath();
+    // Strokes are what a page of many readings costs: a level stretch is one.
     let before = -Infinity;
+    let level = 0;
+    let flat: { x: number } | undefined;
     for (let at = first; at <= last; ++at) {
       const place = ring.at(at);
       if (place < 0) continue;
@@ -229,11 +233,21 @@ class Painter {
       if (Number.isNaN(watts)) continue;
       const [x, y] = [xOf(at), Painter.y(frame, watts)];
       if (at - before > patience) {
+        if (flat) context.lineTo(flat.x, level);
+        flat = undefined;
         context.moveTo(x - 0.5, y);
         context.lineTo(x, y);
-      } else context.lineTo(x, y);
+        level = y;
+      } else if (Math.abs(y - level) < flattest) flat = { x };
+      else {
+        if (flat) context.lineTo(flat.x, level);
+        flat = undefined;
+        context.lineTo(x, y);
+        level = y;
+      }
       before = at;
     }
+    if (flat) context.lineTo(flat.x, level);
     context.stroke();
   }
 
