@@ -1,5 +1,5 @@
 // Power over time on a canvas: with ten readings a second from eight devices an SVG would be rebuilt
-// all the time. It is drawn when something new has come, at most ten times a second, and not at all
+// all the time. It is drawn when something new has come, at most five times a second, and not at all
 // while nobody sees it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { linearTicks } from "../charts/scale";
@@ -22,7 +22,7 @@ export interface PowerChartProps {
 }
 
 const room = { left: 48, right: 12, top: 10, bottom: 24 };
-const shortestPause = 95;
+const shortestPause = 190; // Milliseconds: a minute then moves by four pixels, and ten paintings a second would cost twice as much.
 const shortestSpan = 60;
 const flattest = 0.4; // Pixels: what differs by less is drawn as level.
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200];
