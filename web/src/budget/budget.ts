@@ -1,4 +1,4 @@
-// What the page of budgets shows, without the page: order, shares and words.
+// The order, the shares and the words of the page of budgets, without the page.
 import { percentText, powerText, unknown } from "../app/quantity";
 import type { Budget, BudgetDomain, BudgetJob, BudgetTarget } from "./types";
 
