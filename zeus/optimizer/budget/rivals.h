@@ -16,7 +16,7 @@ namespace zeus::water_filling {
 enum class Rival {
   kUniform,  // Every GPU is capped at the same share of its highest limit.
   kEqual,    // Every GPU gets the same watts.
-  kDemand,   // Every GPU is capped at the same multiple of what it draws without a cap.
+  kDemand,   // Every GPU is capped at the same multiple, up to 2, of what it draws without a cap.
   kMinMax,   // Every job gets the same slowdown; watts that are left then stay where they are.
 };
 inline constexpr std::array kRivals{Rival::kUniform, Rival::kEqual, Rival::kDemand, Rival::kMinMax};
