@@ -126,12 +126,12 @@ class DeviceWorker {
   ClaimSource* source_ = nullptr;
   CallWatch watch_;
   std::atomic<bool> prepare_now_{false};
+  bool let_go_ = false;  // The driver is closed; used by the device's thread only.
 
   // Used by the device's thread only.
   std::map<wire::LeaseKnob, std::unique_ptr<KnobWorker>> workers_;
   std::unique_ptr<PersistenceWorker> persistence_;
   std::vector<wire::LeaseKnob> missing_;  // Knobs that could not be asked for yet.
-  bool let_go_ = false;                   // The driver is closed for this device.
   TimePoint prepare_again_{};
 
   mutable std::mutex mutex_;

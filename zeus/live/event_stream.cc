@@ -267,17 +267,8 @@ TimePoint EventStreams::SendReadings(TimePoint now, const ReadingsOf& readings_o
       ForgetThoseWhoLeft(audience, now);
       audience.due = NextDue(now, key.period);
       std::shared_ptr<const Encoded>& text = texts[key.devices];
-      if (!text && !audience.clients.empty())
-        if (std::string data = readings_of(key.devices); !data.empty())
-          text = Encode({.kind = EventKind::kReading, .data = std::move(data)}, 0);
-      if (!audience.seated) Seat(audience);
-      for (const Seats& seats : audience.seats) {
-        if (!text) break;
-        if (seats.courier == nullptr)
-          SendTo(*seats.clients, text);
-        else
-          seats.courier->Post([clients = seats.clients, text] { SendTo(*clients, text); });
-      }
+      if (!text && !audience.clients.empty()) text = MakeReadings(key.devices, readings_of);
+      if (text) SendTo(audience, text);
     }
     if (audience.clients.empty()) {
       it = audiences_.erase(it);
@@ -288,6 +279,24 @@ TimePoint EventStreams::SendReadings(TimePoint now, const ReadingsOf& readings_o
   }
   readings_wanted_ = !audiences_.empty();
   return next;
+}
+
+std::shared_ptr<const EventStreams::Encoded> EventStreams::MakeReadings(
+    const std::set<std::string>& devices, const ReadingsOf& readings_of) const {
+  std::string data = readings_of(devices);
+  if (data.empty()) return nullptr;
+  return Encode({.kind = EventKind::kReading, .data = std::move(data)}, 0);
+}
+
+void EventStreams::SendTo(Audience& audience, const std::shared_ptr<const Encoded>& text) {
+  if (!audience.seated) Seat(audience);
+  for (const Seats& seats : audience.seats) {
+    if (seats.courier == nullptr) {
+      SendTo(*seats.clients, text);
+      continue;
+    }
+    seats.courier->Post([clients = seats.clients, text] { SendTo(*clients, text); });
+  }
 }
 
 void EventStreams::SendTo(const Queues& clients, const std::shared_ptr<const Encoded>& text) {

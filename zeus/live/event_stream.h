@@ -131,6 +131,10 @@ class EventStreams {
   void Replay(EventQueue& queue, std::string_view last_event_id) const;
   void Prune();
   TimePoint SendReadings(TimePoint now, const ReadingsOf& readings_of);
+  // Null where there is nothing to tell.
+  std::shared_ptr<const Encoded> MakeReadings(const std::set<std::string>& devices,
+                                              const ReadingsOf& readings_of) const;
+  static void SendTo(Audience& audience, const std::shared_ptr<const Encoded>& text);
   static void SendTo(const Queues& clients, const std::shared_ptr<const Encoded>& text);
   static void Seat(Audience& audience);
   void ForgetThoseWhoLeft(Audience& audience, TimePoint now) const;
