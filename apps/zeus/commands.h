@@ -39,6 +39,7 @@ void AddLlmCommand(Verb app, Action& action);        // Energy of language model
 void AddMonitorCommand(Verb app, Action& action);    // The power of this machine, live.
 void AddNodeCommand(Verb app, Action& action);       // The devices behind the node daemon.
 void AddPlanCommand(Verb app, Action& action);       // Clocks for the computations of a pipeline.
+void AddPlanStartCommand(Verb app, Action& action);  // The cleanest or cheapest start of a run.
 void AddServeCommand(Verb app, Action& action);      // The job server.
 void AddSimCommand(Verb app, Action& action);        // Simulated nodes.
 void AddSlurmCommand(Verb app, Action& action);      // Hooks and reports for Slurm.

@@ -55,6 +55,7 @@ int Main(int argc, char** argv) {
   AddMonitorCommand(app, action);
   AddNodeCommand(app, action);
   AddPlanCommand(app, action);
+  AddPlanStartCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddReplayCommand(app, action);
   AddRunCommand(app, action, tail);

@@ -12,7 +12,7 @@
 #include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
 #include "zeus/carbon/accounting.h"
-#include "zeus/carbon/electricity_maps.h"
+#include "zeus/carbon/grid_service.h"
 #include "zeus/carbon/step_series.h"
 #include "zeus/carbon/tariff.h"
 

@@ -10,14 +10,20 @@
 #include "zeus/base/text.h"
 #include "zeus/carbon/country_intensity.h"
 #include "zeus/carbon/electricity_maps.h"
+#include "zeus/carbon/gb_carbon_intensity.h"
 #include "zeus/carbon/step_series.h"
 #include "zeus/carbon/tariff.h"
+#include "zeus/carbon/watt_time.h"
 #include "zeus/http/url.h"
 
 namespace zeus {
 namespace {
 
 constexpr std::string_view kElectricityMaps = "electricity-maps:";
+constexpr std::string_view kWattTime = "watttime:";
+constexpr std::string_view kGbCarbonIntensity = "carbonintensity.org.uk";
+// Published errors of day-ahead forecasts of intensities are 5 to 15 %.
+constexpr double kErrorOfIntensities = 0.1;
 
 // A number and the unit behind it: "0.31 EUR" is 0.31 and "EUR". nullopt when it begins otherwise.
 struct Amount {
@@ -70,6 +76,7 @@ Result<std::unique_ptr<IntensitySource>> ParseFallback(const std::string& fallba
 
 // Splits "https://host/v3" into an address and a version.
 Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
+  if (url.empty()) return Ok();
   ZEUS_TRY(const http::Url parsed, http::ParseUrl(url));
   maps.base_url = parsed.server();
   if (parsed.path.empty()) return Ok();
@@ -80,31 +87,69 @@ Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
   return Ok();
 }
 
-Result<std::unique_ptr<IntensitySource>> OpenElectricityMaps(Clock& clock,
-                                                             const CarbonOptions& options) {
+using Live = Result<std::unique_ptr<LiveIntensity>>;
+
+LiveOptions MakeLiveOptions(const CarbonOptions& options) {
+  LiveOptions live{.first_answer_timeout = options.timeout, .with_forecast = options.with_forecast};
+  live.forecast_error = options.forecast_error.value_or(kErrorOfIntensities);
+  return live;
+}
+
+std::optional<std::filesystem::path> TokenFile(const CarbonOptions& options) {
+  if (options.token_file.empty()) return std::nullopt;
+  return options.token_file;
+}
+
+Live OpenElectricityMaps(Clock& clock, const CarbonOptions& options) {
   const std::string place = options.carbon.substr(kElectricityMaps.size());
-  ElectricityMapsOptions maps{.token = {}, .first_answer_timeout = options.timeout};
+  ElectricityMapsOptions maps{.token = {}, .live = MakeLiveOptions(options)};
   ZEUS_RETURN_IF_ERROR(ReadUrl(options.url, maps));
   maps.coordinates = ParseCoordinates(place);
   if (!maps.coordinates) maps.zone = place;
-  std::optional<std::filesystem::path> token_file;
-  if (!options.token_file.empty()) token_file = options.token_file;
-  ZEUS_TRY(maps.token, FindElectricityMapsToken(token_file));
+  ZEUS_TRY(maps.token, FindElectricityMapsToken(TokenFile(options)));
   ZEUS_TRY(auto fallback, ParseFallback(options.fallback, place));
-  ZEUS_TRY(auto source, ElectricityMaps::Create(clock, std::move(maps), std::move(fallback)));
-  source->Start();
-  return std::unique_ptr<IntensitySource>(std::move(source));
+  return ElectricityMaps::Create(clock, std::move(maps), std::move(fallback));
 }
 
-Result<std::unique_ptr<IntensitySource>> OpenIntensity(Clock& clock, const CarbonOptions& options) {
-  const bool live = options.carbon.starts_with(kElectricityMaps);
-  if (!live && !(options.fallback.empty() && options.token_file.empty()))
+Live OpenWattTime(Clock& clock, const CarbonOptions& options) {
+  WattTimeOptions watt_time{.region = options.carbon.substr(kWattTime.size()), .user = {}};
+  watt_time.live = MakeLiveOptions(options);
+  if (!options.url.empty()) watt_time.base_url = options.url;
+  ZEUS_TRY(watt_time.user, FindWattTimeUser(TokenFile(options)));
+  // A mean of all plants would stand beside marginal numbers, so a fallback is only taken when the
+  // user names one.
+  std::unique_ptr<IntensitySource> fallback;
+  if (!options.fallback.empty()) {
+    ZEUS_TRY(fallback, ParseConstantOrCountry(options.fallback));
+  }
+  return WattTime::Create(clock, std::move(watt_time), std::move(fallback));
+}
+
+Live OpenGb(Clock& clock, const CarbonOptions& options) {
+  if (!options.token_file.empty())
+    return InvalidArgument(fmt::format("{} needs no token: leave out {}carbon-token-file",
+                                       kGbCarbonIntensity, options.prefix));
+  GbCarbonIntensityOptions gb{.live = MakeLiveOptions(options)};
+  if (!options.url.empty()) gb.base_url = options.url;
+  ZEUS_TRY(auto fallback, ParseFallback(options.fallback, "GB"));
+  return GbCarbonIntensity::Create(clock, gb, std::move(fallback));
+}
+
+// Null when the words name no service.
+Live OpenService(Clock& clock, const CarbonOptions& options) {
+  if (options.carbon.starts_with(kElectricityMaps)) return OpenElectricityMaps(clock, options);
+  if (options.carbon.starts_with(kWattTime)) return OpenWattTime(clock, options);
+  if (options.carbon == kGbCarbonIntensity) return OpenGb(clock, options);
+  return std::unique_ptr<LiveIntensity>();
+}
+
+Result<std::unique_ptr<IntensitySource>> OpenIntensity(const CarbonOptions& options) {
+  if (!(options.fallback.empty() && options.token_file.empty()))
     return InvalidArgument(
         fmt::format("{0}carbon-fallback and {0}carbon-token-file need {0}carbon "
-                    "electricity-maps:ZONE",
+                    "electricity-maps:ZONE or another service",
                     options.prefix));
   if (options.carbon.empty()) return std::unique_ptr<IntensitySource>();
-  if (live) return OpenElectricityMaps(clock, options);
   if (IsFile(options.carbon, ".csv")) {
     ZEUS_TRY(auto series, IntensitySeries::Load(options.carbon));
     return std::unique_ptr<IntensitySource>(std::move(series));
@@ -140,11 +185,39 @@ Result<CarbonAccounting> CarbonAccounting::Open(Clock& clock, const CarbonOption
   // The price comes first: a mistake in it is found before a thread is started.
   auto price = OpenPrice(options.price);
   if (!price.ok()) return std::move(price).error().While(options.prefix + "price");
-  auto intensity = OpenIntensity(clock, options);
+  auto service = OpenService(clock, options);
+  if (!service.ok()) return std::move(service).error().While(options.prefix + "carbon");
+  accounting.forecast_error_ = options.forecast_error;
+  if (service.value() != nullptr) {
+    accounting.price_ = std::move(price).value();
+    accounting.service_ = service.value().get();
+    service.value()->Start();
+    accounting.intensity_ = std::move(service).value();
+    return accounting;
+  }
+  auto intensity = OpenIntensity(options);
   if (!intensity.ok()) return std::move(intensity).error().While(options.prefix + "carbon");
   accounting.price_ = std::move(price).value();
   accounting.intensity_ = std::move(intensity).value();
   return accounting;
+}
+
+Result<Forecast> CarbonAccounting::ForecastFor(ShiftGoal goal, WallTime now, WallTime until) const {
+  if (!knows(goal))
+    return InvalidArgument(goal == ShiftGoal::kCarbon ? "no source of carbon intensities is named"
+                                                      : "no source of prices is named");
+  if (goal == ShiftGoal::kPrice)
+    return ForecastOf(*price_, now, until, forecast_error_.value_or(0));
+  if (service_ != nullptr) return service_->Get(now, until);
+  return ForecastOf(*intensity_, now, until, forecast_error_.value_or(kErrorOfIntensities));
+}
+
+void CarbonAccounting::Refresh() const {
+  if (service_ != nullptr) service_->Refresh();
+}
+
+std::string CarbonAccounting::UnitOf(ShiftGoal goal) const {
+  return goal == ShiftGoal::kPrice && price_ != nullptr ? price_->currency() : "g";
 }
 
 CarbonReport CarbonAccounting::Of(const EnergyUse& use) const {

@@ -122,20 +122,20 @@ class SilentServer {
 
 class ElectricityMapsTest : public ::testing::Test {
  protected:
-  std::unique_ptr<ElectricityMaps> Make(const std::string& url, Clock& clock) {
+  std::unique_ptr<LiveIntensity> Make(const std::string& url, Clock& clock) {
     auto maps =
         ElectricityMaps::Create(clock,
                                 {.base_url = url,
                                  .zone = "DE",
                                  .token = kToken,
                                  .timeout = Seconds(0.2),
-                                 .first_answer_timeout = Seconds(0.05),
-                                 .cache_directory = directory_.path() / "cache"},
+                                 .live = {.first_answer_timeout = Seconds(0.05),
+                                          .cache_directory = directory_.path() / "cache"}},
                                 std::make_unique<CountryAverage>(*FindCountry("DE").value()));
     EXPECT_TRUE(maps.ok());
     return std::move(maps).value();
   }
-  std::unique_ptr<ElectricityMaps> Make(const std::string& url) { return Make(url, clock_); }
+  std::unique_ptr<LiveIntensity> Make(const std::string& url) { return Make(url, clock_); }
 
   std::filesystem::path CacheFile() const {
     return directory_.path() / "cache" / "electricity-maps-DE.json";
@@ -186,7 +186,7 @@ TEST_F(ElectricityMapsTest, ByCoordinatesItAsksForThePlace) {
                                       {.base_url = server.url(),
                                        .coordinates = {{.latitude = 52.52, .longitude = 13.405}},
                                        .token = kToken,
-                                       .cache_directory = std::nullopt},
+                                       .live = {.cache_directory = std::nullopt}},
                                       nullptr);
   ASSERT_TRUE(maps.ok());
   maps.value()->Step();
@@ -268,7 +268,7 @@ TEST_F(ElectricityMapsTest, WithoutAFallbackThereIsAReasonAndNoNumber) {
                                        .zone = "XX",
                                        .token = kToken,
                                        .timeout = Seconds(0.2),
-                                       .cache_directory = std::nullopt},
+                                       .live = {.cache_directory = std::nullopt}},
                                       nullptr);
   maps.value()->Step();
   const auto reading = maps.value()->At(clock_.WallNow());

@@ -20,7 +20,7 @@ Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiO
       options_(std::move(options)) {
   const JobTenants jobs{.service = service, .quotas = options_.quotas};
   AddJobRoutes(jobs, metrics_, options_.carbon, table());
-  AddTrialRoutes(jobs, metrics_, table());
+  AddTrialRoutes(jobs, metrics_, {.carbon = options_.carbon, .clock = options_.clock}, table());
   AddOverviewRoutes(jobs, overviews_, table());
   if (options_.feed != nullptr) AddFeedRoute(*options_.feed, table());
   AddReferenceRoutes(jobs, metrics_, table());

@@ -32,6 +32,8 @@ struct ApiOptions {
   http::AccessControl::Options access{};
   // Converts saved energy into emissions and money; nullptr: answers have neither.
   const CarbonAccounting* carbon = nullptr;
+  // With `carbon`, tells callers when a trial is to begin; nullptr: trials begin when asked for.
+  const Clock* clock = nullptr;
   Quotas* quotas = nullptr;  // nullptr: name spaces have no limits.
   // Counts the things that a name space holds.
   std::function<Result<Usage>(const std::string& name_space)> usage{};

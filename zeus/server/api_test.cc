@@ -68,6 +68,36 @@ TEST_F(ApiTest, OverviewsSavingsAndExportsNeedOneRequest) {
   EXPECT_EQ(saved.at("spans").front().at("energy_joules"), 0);
 }
 
+// A tariff: power is cheap from six hours after the start of the clock on.
+TEST_F(ApiTest, AnEarlyCallerIsToldWhenToStart) {
+  zeus::testing::TemporaryDirectory directory;
+  directory.AddFile("spot.csv",
+                    "time,EUR_per_kwh\n1681689600,0.4\n1681711200,0.1\n1681776000,0.1\n");
+  const auto carbon =
+      CarbonAccounting::Open(clock_, {.price = (directory.path() / "spot.csv").string()});
+  ASSERT_TRUE(carbon.ok()) << carbon.error().message;
+  Api api(service_, metrics_, nullptr, {.carbon = &carbon.value(), .clock = &clock_});
+  Ask(api, "POST", "/v1/jobs", kJob);
+  const auto ask = [&](const std::string& start) {
+    return Ask(api, "POST", "/v1/jobs/mnist/trials", R"({"request_id":"r","start":)" + start + "}");
+  };
+  const std::string wish = R"({"goal":"price","max_wait_seconds":43200,"duration_seconds":3600})";
+  const http::Answer early = ask(wish);
+  ASSERT_EQ(early.status, 200) << early.body;
+  EXPECT_EQ(Json::parse(early.body).at("start_at"), "2023-04-17T06:00:00Z");
+  EXPECT_EQ(Json::parse(early.body).at("start_in_seconds"), 6 * 3600);
+  EXPECT_EQ(Json::parse(Ask(api, "GET", "/v1/jobs/mnist/trials").body).at("trials").size(), 0U);
+  // Another forecast is not there, and the duration is not known: nobody waits.
+  EXPECT_EQ(ask(R"({"goal":"price","max_wait_seconds":43200})").status, 201);
+  EXPECT_EQ(ask(R"({"goal":"carbon","max_wait_seconds":43200})").status, 422);
+  EXPECT_EQ(ask(R"({"goal":"price"})").status, 422);
+  EXPECT_EQ(ask(R"("soon")").status, 422);
+  clock_.Advance(std::chrono::hours(6));
+  EXPECT_EQ(ask(wish).status, 201);
+  Api without(service_, metrics_, nullptr, {});
+  EXPECT_EQ(Ask(without, "POST", "/v1/jobs/mnist/trials", R"({"start":)" + wish + "}").status, 422);
+}
+
 TEST_F(ApiTest, RecurrencesComeInPages) {
   Api api(service_, metrics_, nullptr, {});
   Ask(api, "POST", "/v1/jobs", kJob);

@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/field_reader.h"
 #include "zeus/base/identifier.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/base/wall_time_text.h"
 #include "zeus/job/job_policy.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/job/other_eta.h"
+#include "zeus/job/start_advice.h"
 #include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/overviews.h"
@@ -204,14 +207,49 @@ void AddKnowledgeRoutes(const JobTenants& tenants, const CarbonAccounting* carbo
 
 // --- trials ---
 
+// The answer to a caller that asks too early, or nullopt when the trial is to begin now. Nothing is
+// kept: the caller asks again, and the newest forecast decides. Without a forecast it begins now.
+Result<std::optional<http::Answer>> PlannedStart(JobService& service, const StartPlanning& planning,
+                                                 const std::string& job_id, const Json& wanted) {
+  const std::optional<http::Answer> begin_now;
+  if (planning.carbon == nullptr || planning.clock == nullptr)
+    return FieldError("start", "this server plans no starts: it has no --carbon and no --price");
+  const WallTime now = planning.clock->WallNow();
+  ZEUS_TRY(const StartWish wish, StartWishFromJson(wanted, now));
+  if (!planning.carbon->knows(wish.goal))
+    return FieldError("start", wish.goal == ShiftGoal::kCarbon
+                                   ? "this server was started without --carbon"
+                                   : "this server was started without --price");
+  ZEUS_TRY(const Job job, service.GetJob(job_id));
+  ZEUS_TRY(const std::vector<Trial> trials, AllTrials(service, job_id));
+  const auto advice =
+      AdviseStart(*planning.carbon, wish, EstimateRun(trials, job.spec.gpu_model), now, now);
+  if (!advice.ok() || advice.value().plan.start <= now) return begin_now;
+  const WallTime start = advice.value().plan.start;
+  return std::optional(http::JsonAnswer(200, {{"start_at", ToText(start)},
+                                              {"start_in_seconds", Seconds(start - now).count()},
+                                              {"why", ToSentence(advice.value(), now)},
+                                              {"advice", ToJson(advice.value())}}));
+}
+
 Result<http::Answer> Start(JobService& service, ServerMetrics& metrics,
-                           const http::Request& request) {
+                           const StartPlanning& planning, const http::Request& request) {
   // All fields are optional, and so is the body.
   Json body = Json::object();
   if (!request.body.empty()) {
     ZEUS_TRY(body, wire::ParseBody(request.body));
   }
+  Json wanted;
+  if (const auto start = body.find("start"); body.is_object() && start != body.end()) {
+    wanted = *start;
+    body.erase(start);
+  }
   ZEUS_TRY(const TrialRequest asked, wire::TrialRequestFromJson(request.parameters[0], body));
+  // Further tries of a recurrence that has begun do not wait.
+  if (!wanted.is_null() && !asked.recurrence) {
+    ZEUS_TRY(auto later, PlannedStart(service, planning, asked.job_id, wanted));
+    if (later) return *std::move(later);
+  }
   ZEUS_TRY(const StartedTrial started, service.StartTrial(asked));
   metrics.CountTrial(started.trial);
   http::Answer answer = http::JsonAnswer(201, wire::ToJson(started));
@@ -337,18 +375,21 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, const Carbo
   AddKnowledgeRoutes(tenants, carbon, router);
 }
 
-void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router) {
+void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, StartPlanning planning,
+                    http::Router& router) {
   AddReadingRoutes(tenants, router);
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials",
               .access = http::Access::kWrite,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
-                return Start(service, metrics, r);
-              }),
-              .summary = "Ask which batch size to run with, and begin a trial",
+              .handler = tenants.Jobs(
+                  [&metrics, planning](ScopedJobService& service, const http::Request& r) {
+                    return Start(service, metrics, planning, r);
+                  }),
+              .summary = "Ask which batch size to run with, and begin a trial; or, with \"start\", "
+                         "when it is to begin (200)",
               .request_schema = "TrialRequest",
-              .answer_schema = "StartedTrial",
-              .statuses = {201, 404, 409, 422}});
+              .answer_schema = "StartedTrialOrStart",
+              .statuses = {200, 201, 404, 409, 422}});
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials/{trial}/reports",
               .access = http::Access::kWrite,

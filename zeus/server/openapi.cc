@@ -76,7 +76,28 @@ constexpr const char* kRequestSchemas = R"json({
     "request_id": {"type": ["string", "null"], "maxLength": 1000},
     "lease_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 2592000},
     "batch_size": {"type": ["integer", "null"], "minimum": 1},
-    "baseline": {"type": ["boolean", "null"], "default": false}}},
+    "baseline": {"type": ["boolean", "null"], "default": false},
+    "start": {"$ref": "#/components/schemas/StartWish"}}},
+"StartWish": {
+  "type": "object", "additionalProperties": false, "required": ["goal"],
+  "description": "the trial may wait for clean or cheap power; finish_within_seconds or max_wait_seconds is needed",
+  "properties": {
+    "goal": {"type": "string", "enum": ["carbon", "price"]},
+    "finish_within_seconds": {"type": "number", "minimum": 0},
+    "max_wait_seconds": {"type": "number", "minimum": 0},
+    "margin_seconds": {"type": "number", "minimum": 0, "default": 300},
+    "duration_seconds": {"type": "number", "minimum": 0}}},
+"PlannedStart": {
+  "type": "object", "required": ["start_at", "start_in_seconds", "why", "advice"],
+  "description": "no trial began: ask again when start_in_seconds have passed, or earlier",
+  "properties": {
+    "start_at": {"type": "string", "format": "date-time"},
+    "start_in_seconds": {"type": "number", "exclusiveMinimum": 0},
+    "why": {"type": "string"},
+    "advice": {"type": "object"}}},
+"StartedTrialOrStart": {
+  "anyOf": [{"$ref": "#/components/schemas/StartedTrial"},
+            {"$ref": "#/components/schemas/PlannedStart"}]},
 "TrialReport": {
   "type": "object", "additionalProperties": false,
   "required": ["epoch", "time_seconds", "energy_joules", "metric"],

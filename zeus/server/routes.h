@@ -64,8 +64,16 @@ void AddOverviewRoutes(const JobTenants& tenants, JobOverviews& overviews, http:
 // /v1/events.
 void AddFeedRoute(JobFeed& feed, http::Router& router);
 
+// When trials are to begin that may wait for clean or cheap power. Both may be null: then they
+// begin when they are asked for.
+struct StartPlanning {
+  const CarbonAccounting* carbon = nullptr;
+  const Clock* clock = nullptr;
+};
+
 // /v1/jobs/{id}/trials.
-void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router);
+void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, StartPlanning planning,
+                    http::Router& router);
 
 // /v1/plans.
 void AddPlanRoutes(const PlanTenants& tenants, ServerMetrics& metrics, http::Router& router);

@@ -6,6 +6,7 @@
 
 #include "zeus/base/log.h"
 #include "zeus/optimizer/power_limit/selector.h"
+#include "zeus/session/limit_follower.h"
 #include "zeus/training/profile_folder.h"
 
 namespace zeus {
@@ -13,6 +14,9 @@ namespace {
 
 // Relative scatter of the epochs of one program at one setting; a single epoch shows none.
 constexpr double kScatterOfEpochs = 0.005;
+
+// A limit that follows carbon or price is chosen so often: these change every five minutes at most.
+constexpr Seconds kFollowPeriod = std::chrono::minutes(1);
 
 bool HasPoint(const Profile& profile, const Setting& setting) {
   return std::ranges::find(profile.points, setting, &ProfilePoint::setting) != profile.points.end();
@@ -117,11 +121,31 @@ TimePoint RunPowerLimit::Poll() {
   if (search_->done()) {
     // Steps are not needed any more.
     if (parts_.progress != nullptr) parts_.progress->ForgetBefore(parts_.clock.Now());
+    Follow();
     return TimePoint::max();
   }
   const TimePoint next = search_->Poll();
   if (search_->done()) NoteEnd();
   return next;
+}
+
+void RunPowerLimit::Follow() {
+  const auto best = search_->best();
+  if (plan_.follower == nullptr || plan_.mode != LimitMode::kJit || trouble_ || !best ||
+      parts_.clock.Now() < next_follow_)
+    return;
+  next_follow_ = parts_.clock.Now() + kFollowPeriod;
+  const auto limit = plan_.follower->LimitNow(search_->profile(), *best, run_.eta);
+  if (!limit) return;
+  if (!follow_meter_) {
+    follow_meter_.emplace(parts_.devices.NewMeter());
+    if (!follow_meter_->Begin("follow").ok()) return;
+  }
+  if (const auto energy = follow_meter_->Peek(); energy.ok())
+    plan_.follower->Note(energy.value().energy, *limit);
+  const auto current = parts_.devices.knob().Current();
+  if (current.ok() && current.value() == Setting(*limit)) return;
+  if (const Status set = parts_.devices.knob().Set(*limit); !set.ok()) Fail(set.error());
 }
 
 void RunPowerLimit::EpochEnded() {
@@ -156,6 +180,11 @@ void RunPowerLimit::Restore() {
 
 void RunPowerLimit::End() {
   if (std::exchange(ended_, true)) return;
+  if (follow_meter_) {
+    next_follow_ = TimePoint{};
+    Follow();  // Notes the energy of the last limit.
+    follow_meter_.reset();
+  }
   if (search_ != nullptr && !search_->done()) search_->Stop();
   if (search_ != nullptr && search_->trouble() && !trouble_) trouble_ = search_->trouble();
   Restore();

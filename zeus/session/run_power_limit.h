@@ -10,6 +10,7 @@
 #include "zeus/base/result.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
+#include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/progress.h"
 #include "zeus/session/train_options.h"
@@ -72,6 +73,8 @@ class RunPowerLimit {
   void Fail(const Error& error);
   void Restore();
   Status Keep() const;
+  // Turns the limit with carbon or price, if that is wanted.
+  void Follow();
   ProfileContext Context() const;
   Profile Merged() const;
 
@@ -84,6 +87,8 @@ class RunPowerLimit {
   SingleProcess alone_;
   std::unique_ptr<PowerLimitOptimizer> search_;
   std::optional<Setting> chosen_;
+  std::optional<MonitorSliceMeter> follow_meter_{};  // Begun with the first limit that followed.
+  TimePoint next_follow_{};
   bool searched_ = false;  // Something was measured in this run.
   bool left_changed_ = false;
   bool turned_ = false;

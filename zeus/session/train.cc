@@ -118,6 +118,8 @@ Status CheckTrainOptions(const TrainOptions& options) {
 Result<TrainOutcome> Train(TrainOptions options, const TrainPlace& place) {
   ZEUS_RETURN_IF_ERROR(CheckTrainOptions(options));
   ZEUS_RETURN_IF_ERROR(FindTrainCommand(options));
+  if (options.shift && (place.forecasts == nullptr || place.carbon == nullptr))
+    return InvalidArgument("shifting needs forecasts, and a source of what really comes");
   if (options.limit.profiles.empty()) {
     if (const auto folder = ProfileFolder::OfUser(ProcessEnvironment()))
       options.limit.profiles = *folder;
@@ -152,7 +154,9 @@ Result<TrainOutcome> Train(TrainOptions options, const TrainPlace& place) {
                         .driver_timeout = place.driver_timeout,
                         .activity_group = group.Variable(),
                         .listener = listener,
-                        .stop_requested = place.stop_requested},
+                        .stop_requested = place.stop_requested,
+                        .forecasts = place.forecasts,
+                        .carbon = place.carbon},
                        std::move(options));
   return session.Execute();
 }

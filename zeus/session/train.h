@@ -6,6 +6,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/carbon/carbon_accounting.h"
 #include "zeus/session/job_source.h"
 #include "zeus/session/train_options.h"
 
@@ -20,6 +21,10 @@ struct TrainPlace {
   std::optional<std::vector<unsigned>> gpus{};  // As in "gpu:1"; all when not set.
   Seconds driver_timeout{30};                   // How long drivers may take to find the GPUs.
   TrainListener* listener = nullptr;
+  // For TrainOptions::shift, which needs both: the forecasts, and what really comes (often the
+  // same).
+  const CarbonAccounting* forecasts = nullptr;
+  const CarbonAccounting* carbon = nullptr;
   // Polled some fifty times a second on the calling thread; true stops the command and ends the
   // call as an interruption.
   std::function<bool()> stop_requested{};

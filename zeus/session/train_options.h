@@ -2,21 +2,26 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/carbon/shift_report.h"
 #include "zeus/device/knobs/knob.h"
 #include "zeus/job/job.h"
 #include "zeus/job/job_spec.h"
+#include "zeus/job/start_advice.h"
 #include "zeus/session/placeholders.h"
 #include "zeus/session/progress.h"
 
 namespace zeus {
 
+class LimitFollower;
 class ProfiledDevices;
+struct FollowReport;
 struct KnobRepair;
 
 enum class LimitMode {
@@ -38,6 +43,15 @@ struct LimitPlan {
   Seconds warmup{0.5};
   Seconds slice{5};
   std::filesystem::path profiles{};  // Folder of profiles; empty: nothing is kept.
+  // Turns the limit with the hour when the search is over; null: the best one stays. Shared, since
+  // a step of a driver that hangs may outlive the run.
+  std::shared_ptr<LimitFollower> follower{};
+};
+
+// A recurrence begins when power is clean or cheap (docs/shifting.md).
+struct ShiftOptions {
+  StartWish wish{};
+  bool follow = false;  // With the power limit, instead of waiting.
 };
 
 // A recurring job of a foreign command, and how to run it.
@@ -62,6 +76,7 @@ struct TrainOptions {
   std::optional<ProgressPattern> progress{};  // Counts steps, for slices shorter than an epoch.
   Seconds grace{10};        // Time between SIGTERM and SIGKILL for a command that is to end.
   bool let_finish = false;  // A run that reached its target is not stopped.
+  std::optional<ShiftOptions> shift{};
 };
 
 // The state of the run under way.
@@ -102,6 +117,7 @@ struct TrainOutcome {
   bool offline = false;            // The service did not answer: the runs are spooled.
   // Set when the power limit could not be restored at the end.
   std::optional<Error> limit_left_changed{};
+  std::vector<ShiftReport> shifts{};  // One for each recurrence that was shifted and ran.
 };
 
 // Follows a session. Called on the thread of the session; must not block it for long.
@@ -124,6 +140,13 @@ class TrainListener {
   virtual void OnOrphanEnded(std::int64_t /*trial*/) {}
   virtual void OnTrialEnded(const TrialOutcome& /*outcome*/) {}
   virtual void OnTargetMissed(unsigned /*recurrence*/, unsigned /*runs*/) {}
+
+  // A recurrence waits for its start, or starts now and why; called again when the plan changes.
+  virtual void OnStartPlanned(const StartAdvice& /*advice*/, WallTime /*now*/) {}
+  // There is no forecast: the recurrence starts now or, when it was planned before, then.
+  virtual void OnShiftTrouble(const Error& /*reason*/, bool /*planned*/) {}
+  virtual void OnShiftJudged(const ShiftReport& /*report*/) {}
+  virtual void OnFollowed(const FollowReport& /*report*/) {}
 };
 
 }  // namespace zeus

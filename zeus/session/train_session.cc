@@ -11,6 +11,8 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/process.h"
+#include "zeus/job/memory_repository.h"
+#include "zeus/session/limit_follower.h"
 #include "zeus/session/trial_run.h"
 
 namespace zeus {
@@ -164,6 +166,7 @@ Result<TrainOutcome> TrainSession::Execute() {
     outcome.exit_code = end.exit_code;
     if (!end.reached) outcome.reached = false;
   }
+  outcome.shifts = std::move(shifts_);
   outcome.offline = service_.offline() || service_.stopped() || silent_;
   if (Status restored = RestoreLimit(); !restored.ok())
     outcome.limit_left_changed = std::move(restored).error();
@@ -210,7 +213,53 @@ Status TrainSession::EndOrphans() {
   return Ok();
 }
 
+void TrainSession::BeginFollowing(unsigned number) {
+  options_.limit.follower.reset();
+  if (!options_.shift || !options_.shift->follow || parts_.forecasts == nullptr ||
+      number <= options_.baseline)
+    return;
+  std::optional<RunEstimate> estimate;
+  if (const auto trials = AllTrials(service_, job_.spec.id); trials.ok())
+    estimate = EstimateRun(trials.value(), options_.spec.gpu_model);
+  options_.limit.follower = std::make_shared<LimitFollower>(
+      LimitFollower::Parts{parts_.clock, *parts_.forecasts}, options_.shift->wish, estimate);
+}
+
+void TrainSession::EndFollowing() {
+  // While a step hangs, it may still use the follower.
+  if (options_.limit.follower == nullptr || steps_.busy()) return;
+  parts_.carbon->Refresh();
+  if (const auto report = options_.limit.follower->Judge(*parts_.carbon))
+    parts_.listener.OnFollowed(*report);
+}
+
+std::unique_ptr<ShiftedStart> TrainSession::MakeShiftedStart(unsigned number) {
+  // Undisturbed runs are compared with the others, and begin as without Zeus.
+  if (!options_.shift || options_.shift->follow || parts_.forecasts == nullptr ||
+      number <= options_.baseline)
+    return nullptr;
+  return std::make_unique<ShiftedStart>(
+      ShiftedStart::Parts{parts_.clock, parts_.signals, service_, *parts_.forecasts, *parts_.carbon,
+                          parts_.listener, [this] { return StopRequested(); }},
+      *options_.shift, job_.spec.id, options_.spec.gpu_model);
+}
+
 Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number) {
+  const std::unique_ptr<ShiftedStart> shifted = MakeShiftedStart(number);
+  if (shifted != nullptr) shifted->Wait();
+  if (const auto code = ExitCodeOfStop()) return RecurrenceEnd{.exit_code = code};
+  BeginFollowing(number);
+  auto end = RunTries(number, shifted.get());
+  EndFollowing();
+  const auto report = shifted != nullptr ? shifted->Judge() : std::nullopt;
+  if (report) {
+    parts_.listener.OnShiftJudged(*report);
+    shifts_.push_back(*report);
+  }
+  return end;
+}
+
+Result<TrainSession::RecurrenceEnd> TrainSession::RunTries(unsigned number, ShiftedStart* shifted) {
   std::optional<std::int64_t> recurrence;
   unsigned runs = 0;
   spent_ = Seconds(0);
@@ -222,6 +271,7 @@ Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number)
     TrialOutcome& outcome = ended.value();
     if (!outcome.exit_code) outcome.exit_code = ExitCodeOfStop();
     parts_.listener.OnTrialEnded(outcome);
+    if (shifted != nullptr) shifted->NoteRun(outcome.trial);
     spent_ += outcome.trial.time;
     if (outcome.exit_code) return RecurrenceEnd{.exit_code = outcome.exit_code};
     if (outcome.trial.status == TrialStatus::kConverged) return RecurrenceEnd{.reached = true};

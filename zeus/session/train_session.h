@@ -16,6 +16,7 @@
 #include "zeus/job/job_service.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/profiled_devices.h"
+#include "zeus/session/shifted_start.h"
 #include "zeus/session/train_options.h"
 #include "zeus/session/trial_devices.h"
 
@@ -63,6 +64,9 @@ class TrainSession {
     std::string activity_group;  // For the environment of the command, as "NAME=value".
     TrainListener& listener;
     std::function<bool()> stop_requested{};  // Polled; true ends the session as a signal does.
+    // Not null when recurrences are shifted.
+    const CarbonAccounting* forecasts = nullptr;
+    const CarbonAccounting* carbon = nullptr;
   };
 
   TrainSession(const Parts& parts, TrainOptions options);
@@ -86,8 +90,14 @@ class TrainSession {
   Status EndOrphans();
   // Restores the power limit after the last run, if the drivers answer in time.
   Status RestoreLimit();
+  // Sets the follower of the power limit, when one is wanted, and judges it afterwards.
+  void BeginFollowing(unsigned number);
+  void EndFollowing();
+  // Null when this recurrence is not shifted.
+  std::unique_ptr<ShiftedStart> MakeShiftedStart(unsigned number);
   // The first recurrences are those of the baseline.
   Result<RecurrenceEnd> RunRecurrence(unsigned number);
+  Result<RecurrenceEnd> RunTries(unsigned number, ShiftedStart* shifted);
   Result<TrialOutcome> RunTrial(unsigned number, std::optional<std::int64_t> recurrence);
   TrialRequest MakeRequest(const std::string& id, std::optional<std::int64_t> recurrence) const;
   unsigned all_recurrences() const { return options_.baseline + options_.recurrences; }
@@ -101,6 +111,7 @@ class TrainSession {
   DeviceSteps steps_;
   Job job_{};
   std::optional<int> end_signal_;
+  std::vector<ShiftReport> shifts_;
   bool silent_ = false;  // The service did not answer the last reports of the latest run.
   std::uint64_t requests_ = 0;
   Seconds spent_{0};  // Time of the earlier tries of the recurrence.

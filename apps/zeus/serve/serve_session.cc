@@ -109,7 +109,9 @@ Result<int> Serve(const ServeOptions& options) {
   ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
   ZEUS_TRY(Store store, OpenStore(database));
   ZEUS_RETURN_IF_ERROR(frame.WatchSignals(clock));
-  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
+  CarbonOptions carbon_options = options.carbon;
+  carbon_options.with_forecast = true;  // For trials that may wait.
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, carbon_options));
   // Runs that could not report while there was no server are not dead.
   LocalJobService service(
       *store.jobs, clock, SystemEntropy,
@@ -139,6 +141,7 @@ Result<int> Serve(const ServeOptions& options) {
                               .logins = &logins,
                               .origins = OriginOptions(options)},
                    .carbon = &carbon,
+                   .clock = &clock,
                    .quotas = options.quotas.empty() ? nullptr : &quotas,
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },

@@ -61,7 +61,12 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
     ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, page));
   }
   if (invocation.json.empty()) return Ok();
-  const Json json = ToJson(lessons);
+  Json json = ToJson(lessons);
+  if (invocation.shift) {
+    Json shifts = Json::array();
+    for (const ShiftReport& report : outcome.shifts) shifts.push_back(ToJson(report));
+    json["shifts"] = std::move(shifts);
+  }
   if (invocation.json == "-") {
     PrintJson(json);
     return Ok();
@@ -71,15 +76,20 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
 
 Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail& tail) {
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
-  ZEUS_TRY(const TrainInvocation invocation, Interpret(flags, std::move(command)));
+  SystemClock clock;
+  ZEUS_TRY(const TrainInvocation invocation, Interpret(flags, std::move(command), clock.WallNow()));
   ZEUS_RETURN_IF_ERROR(CheckFiles(invocation));
   if (auto found = FindTrainCommand(invocation.session); !found.ok())
     return CommandNotStarted(std::move(found).error());
-  SystemClock clock;
   // Before the first thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
+  CarbonAccounting other_forecasts;
+  const bool other = invocation.shift && !invocation.shift->same_source;
+  if (other) {
+    ZEUS_TRY(other_forecasts, CarbonAccounting::Open(clock, invocation.shift->forecasts));
+  }
   TrainDisplay display(invocation.quiet ? TrainDisplay::Sentences::kQuiet
                                         : TrainDisplay::Sentences::kShown);
   std::unique_ptr<TrainLog> events;
@@ -92,6 +102,8 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
                                       .gpus = invocation.gpus,
                                       .driver_timeout = invocation.driver_timeout,
                                       .listener = &listener,
+                                      .forecasts = other ? &other_forecasts : &carbon,
+                                      .carbon = &carbon,
                                       .signals = signals.get()}));
   const int exit_code = outcome.exit_code.value_or(outcome.reached ? 0 : kTargetNotReached);
   const Status shown = ShowLessons(invocation, outcome, source->service(), carbon, display);

@@ -9,8 +9,10 @@
 
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/terminal.h"
+#include "zeus/base/log.h"
 #include "zeus/base/quantity_text.h"
 #include "zeus/device/knobs/knob_repair.h"
+#include "zeus/session/limit_follower.h"
 
 namespace zeus::cli {
 namespace {
@@ -103,5 +105,23 @@ void TrainDisplay::OnTrialEnded(const TrialOutcome& outcome) {
                   trial.batch_size, EnergyText(trial.energy), TimeText(trial.time),
                   LimitText(outcome, devices_), trial.reason));
 }
+
+void TrainDisplay::OnStartPlanned(const StartAdvice& advice, WallTime now) {
+  Say(ToSentence(advice, now));
+  for (const std::string& note : advice.notes) Say("  " + note);
+}
+
+void TrainDisplay::OnShiftTrouble(const Error& reason, bool planned) {
+  line_.Hide();
+  log::Warning("{}: {}", reason.message,
+               planned ? "the run starts when it was planned" : "the run starts now");
+}
+
+void TrainDisplay::OnShiftJudged(const ShiftReport& report) {
+  Say(ToSentence(report));
+  for (const std::string& note : report.notes) Say("  " + note);
+}
+
+void TrainDisplay::OnFollowed(const FollowReport& report) { Say(ToSentence(report)); }
 
 }  // namespace zeus::cli

@@ -46,6 +46,10 @@ class TrainDisplay final : public TrainListener {
   void OnOrphanEnded(std::int64_t trial) override;
   void OnTrialEnded(const TrialOutcome& outcome) override;
   void OnTargetMissed(unsigned recurrence, unsigned runs) override;
+  void OnStartPlanned(const StartAdvice& advice, WallTime now) override;
+  void OnShiftTrouble(const Error& reason, bool planned) override;
+  void OnShiftJudged(const ShiftReport& report) override;
+  void OnFollowed(const FollowReport& report) override;
 
   // Prints a sentence unless the user wants none.
   void Say(const std::string& sentence) const;

@@ -9,6 +9,7 @@
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/device/knobs/knob_repair.h"
+#include "zeus/session/limit_follower.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {
@@ -104,6 +105,26 @@ void TrainLog::OnTrialEnded(const TrialOutcome& outcome) {
 void TrainLog::OnTargetMissed(unsigned recurrence, unsigned runs) {
   next_.OnTargetMissed(recurrence, runs);
   Write("target_missed", {{"recurrence", recurrence}, {"runs", runs}});
+}
+
+void TrainLog::OnStartPlanned(const StartAdvice& advice, WallTime now) {
+  next_.OnStartPlanned(advice, now);
+  Write("start_planned", ToJson(advice));
+}
+
+void TrainLog::OnShiftTrouble(const Error& reason, bool planned) {
+  next_.OnShiftTrouble(reason, planned);
+  Write("no_forecast", {{"message", reason.message}, {"planned", planned}});
+}
+
+void TrainLog::OnShiftJudged(const ShiftReport& report) {
+  next_.OnShiftJudged(report);
+  Write("shift_judged", ToJson(report));
+}
+
+void TrainLog::OnFollowed(const FollowReport& report) {
+  next_.OnFollowed(report);
+  Write("limit_followed", {{"message", ToSentence(report)}});
 }
 
 }  // namespace zeus::cli

@@ -30,6 +30,10 @@ class TrainLog final : public TrainListener {
   void OnOrphanEnded(std::int64_t trial) override;
   void OnTrialEnded(const TrialOutcome& outcome) override;
   void OnTargetMissed(unsigned recurrence, unsigned runs) override;
+  void OnStartPlanned(const StartAdvice& advice, WallTime now) override;
+  void OnShiftTrouble(const Error& reason, bool planned) override;
+  void OnShiftJudged(const ShiftReport& report) override;
+  void OnFollowed(const FollowReport& report) override;
 
  private:
   TrainLog(std::unique_ptr<AppendOnlyFile> file, std::string job, const Clock& clock,

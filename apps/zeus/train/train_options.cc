@@ -305,10 +305,13 @@ void AddTrainFlags(Verb verb, TrainFlags& flags) {
       .Check(NotEmpty())
       .TypeName("FILE");
   AddCarbonOptions(verb, flags.carbon);
+  AddShiftFlags(verb, flags.shift);
+  AddNoWaitFlag(verb, flags.shift);
   verb.AddFlag("--quiet", flags.quiet, "Nothing on standard error but errors");
 }
 
-Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::string> command) {
+Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::string> command,
+                                  WallTime now) {
   TrainInvocation invocation;
   TrainOptions& options = invocation.session;
   options.command = std::move(command);
@@ -319,6 +322,9 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   if (options.recurrences == 0 && options.baseline == 0)
     return InvalidArgument("--recurrences 0 leaves nothing to run: it belongs to --baseline");
   invocation.carbon = flags.carbon;
+  ZEUS_TRY(invocation.shift, Interpret(flags.shift, invocation.carbon, now));
+  if (invocation.shift)
+    options.shift = ShiftOptions{.wish = invocation.shift->wish, .follow = flags.shift.no_wait};
   options.tries = flags.tries;
   ZEUS_TRY(options.lease, ParseDuration(flags.lease, "--lease"));
   if (options.lease < kShortestLease)
@@ -341,6 +347,8 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   }
   invocation.driver_timeout = Seconds(flags.driver_timeout);
   ZEUS_RETURN_IF_ERROR(InterpretLimit(flags, options.limit));
+  if (flags.shift.no_wait && options.limit.mode != LimitMode::kJit)
+    return InvalidArgument("--no-wait turns the power limit: it needs --power-limit jit");
   if (!flags.progress.empty()) {
     auto progress = ProgressPattern::Compile(flags.progress);
     if (!progress.ok()) return InvalidArgument("--" + progress.error().message);

@@ -8,6 +8,7 @@
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/job/job_source.h"
+#include "apps/zeus/shift/shift_options.h"
 #include "zeus/base/result.h"
 #include "zeus/job/job_spec.h"
 #include "zeus/session/train_options.h"
@@ -71,6 +72,7 @@ struct TrainFlags {
   std::string html{};
   std::string log{};  // A file for a JSON line per event; empty: none.
   CarbonOptions carbon{};
+  ShiftFlags shift{};
   bool quiet = false;
 };
 
@@ -84,6 +86,7 @@ struct TrainInvocation {
   std::string html{};
   std::string log{};  // A file for a JSON line per event; empty: none.
   CarbonOptions carbon{};
+  std::optional<ShiftInvocation> shift{};
   bool quiet = false;
 };
 
@@ -91,6 +94,7 @@ struct TrainInvocation {
 void AddTrainFlags(Verb verb, TrainFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
-Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::string> command);
+Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::string> command,
+                                  WallTime now);
 
 }  // namespace zeus::cli

@@ -21,7 +21,7 @@ constexpr std::array kStudent{Quantiles{8, 1.860, 6.442},  Quantiles{10, 1.812, 
 // Before a run is seen, the belief is as if so many had shown the assumed spread.
 constexpr double kRunsOfAssumption = 8;
 
-// Of two rows the one with fewer degrees of freedom is the careful one.
+// Between two rows the one with fewer degrees of freedom is the careful one.
 const Quantiles& QuantilesFor(double degrees) {
   const auto next = std::ranges::upper_bound(kStudent, degrees, {}, &Quantiles::degrees);
   return next == kStudent.begin() ? kStudent.front() : *std::prev(next);

@@ -31,7 +31,7 @@ class DurationBelief {
   DurationBelief(Seconds mean, Seconds sigma, double degrees);
 
   Seconds mean_;
-  Seconds sigma_;  // Of the prediction: the spread of runs, and how well their mean is known.
+  Seconds sigma_;  // From the spread of runs, and how well their mean is known.
   Seconds q95_;
   Seconds longest_;
 };

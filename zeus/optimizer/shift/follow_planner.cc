@@ -65,7 +65,7 @@ class Follower {
     return Walk([&](double) { return &point; });
   }
 
-  // What the planner minimises.
+  // The amount that the planner minimises.
   double Objective(const FollowPlan::Amounts& amounts) const {
     return weight_ * amounts.cost * kJoulesPerKilowattHour +
            (1 - request_.eta) * (request_.max_power * amounts.time).value();
@@ -120,7 +120,7 @@ class Follower {
 
   const Signal& signal_;
   const FollowRequest& request_;
-  const double weight_;  // Of a value of the signal, so that its mean counts as eta.
+  const double weight_;  // Factor of the signal, whose mean then counts as eta.
 };
 
 // The least power at which constant limits, mixed evenly over the time, do the work at this rate.

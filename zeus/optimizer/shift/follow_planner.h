@@ -24,13 +24,13 @@ namespace zeus {
 struct LimitPoint {
   Watts limit;
   double rate;  // Work per second, in any unit.
-  Watts power;  // What the job draws.
+  Watts power;  // The draw of the job.
 };
 
 struct FollowRequest {
   WallTime now{};
   std::vector<LimitPoint> profile{};  // At least one.
-  double work = 0;                    // What is left, in the unit of the rates.
+  double work = 0;                    // The work that is left, in the unit of the rates.
   double eta = 0.5;
   Watts max_power{};                     // MAXPOWER of the cost.
   WallTime finish_by = WallTime::max();  // With the margin taken off.

@@ -16,6 +16,8 @@ using std::chrono::microseconds;
 // Bounds the grid: a day in steps of about a minute.
 constexpr std::size_t kMostSlots = 1440;
 constexpr Seconds kShortestSlot = std::chrono::minutes(1);
+// As kSureGain. More are needed, since the best of very many choices of hours is taken.
+constexpr double kSurePauses = 4;
 
 // The dynamic programme. Costs are integrals of the signal, in value-seconds: the power is the same
 // everywhere.
@@ -153,7 +155,7 @@ Result<PausePlan> PlanPauses(Signal signal, const PauseRequest& request) {
     return InvalidArgument("a block of work takes more than no time, and a resume not less");
   if (request.finish_by == WallTime::max())
     return InvalidArgument("pauses need a time by which the run is to be over");
-  // Whoever runs through pays this much, and the request is checked.
+  // The plan of one piece has the cost of running through, and checks the request.
   ZEUS_TRY(const StartPlan now, PlanStart(signal, through));
   signal.ExtendTo(std::max(request.finish_by, Later(request.now, request.left.longest())));
   PausePlan plan;
@@ -178,7 +180,7 @@ Result<PausePlan> PlanPauses(Signal signal, const PauseRequest& request) {
     plan.reason = ShiftReason::kNothingToGain;
     return plan;
   }
-  if (gain <= plan.expected.gain_sigma) {
+  if (gain <= kSurePauses * plan.expected.gain_sigma) {
     plan.reason = ShiftReason::kUnsure;
     return plan;
   }

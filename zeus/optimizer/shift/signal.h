@@ -27,7 +27,7 @@ struct PowerPiece {
   Watts power;
 };
 
-// What a kilowatt-hour costs over time, as far as it is known or expected: grams of CO2e or money.
+// The cost of a kilowatt-hour over time, as far as it is known or expected: grams of CO2e or money.
 // A step holds until the next one; a time without a step belongs to the step before it. Values may
 // be negative. Immutable after ExtendTo(), thread-safe.
 class Signal {
@@ -64,7 +64,7 @@ class Signal {
   double Mean(WallTime from, WallTime until) const;
   double At(WallTime time) const { return steps_[IndexAt(time)].value; }
 
-  // What this power costs, in grams or money.
+  // The grams or the money that this power costs.
   double Cost(std::span<const PowerPiece> pieces) const;
   // The standard error of the difference between what `a` and `b` cost. Where both draw the same
   // power, the error of the forecast does not matter.

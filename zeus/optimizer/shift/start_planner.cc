@@ -145,7 +145,7 @@ Result<StartPlan> PlanStart(Signal signal, const ShiftRequest& request) {
   plan.expected.gain_sigma = SigmaOfGain(signal, request, now, plan.considered);
   const double gain = plan.expected.gain();
   if (gain < request.least_gain * std::abs(plan.expected.cost_now)) return plan;
-  if (gain <= plan.expected.gain_sigma) {
+  if (gain <= kSureGain * plan.expected.gain_sigma) {
     plan.reason = ShiftReason::kUnsure;
     return plan;
   }
