@@ -15,7 +15,7 @@ namespace zeus::cli {
 namespace {
 
 constexpr double kMostSetting = 1e5;
-constexpr double kLongest = 86400;
+constexpr double kLongest = 31 * 86400;
 constexpr Seconds kShortestSlice{0.1};
 
 void AddSearchFlags(Verb verb, ProfileFlags& flags) {
@@ -141,7 +141,7 @@ Result<Seconds> ParseDuration(const std::string& text, const char* option) {
     double seconds;
   };
   // Longer names first: "ms" ends with "s".
-  constexpr std::array kUnits = {Unit{"ms", 1e-3}, Unit{"min", 60}, Unit{"s", 1}};
+  constexpr std::array kUnits = {Unit{"ms", 1e-3}, Unit{"min", 60}, Unit{"s", 1}, Unit{"h", 3600}};
   std::string_view number = Trim(text);
   double scale = 1;
   for (const Unit& unit : kUnits) {
@@ -154,7 +154,7 @@ Result<Seconds> ParseDuration(const std::string& text, const char* option) {
   if (value.ok() && value.value() >= 0 && value.value() * scale <= kLongest)
     return Seconds(value.value() * scale);
   return InvalidArgument(
-      fmt::format("{} takes a duration as in 5s, 500ms or 2min, not {}", option, Quote(text)));
+      fmt::format("{} takes a duration as in 5s, 500ms, 2min or 6h, not {}", option, Quote(text)));
 }
 
 Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::string> command) {

@@ -37,8 +37,9 @@ TEST(ProfileOptionsTest, DurationsHaveUnits) {
   EXPECT_EQ(ParseDuration("5s", "--slice").value(), 5s);
   EXPECT_EQ(ParseDuration("500ms", "--slice").value(), 500ms);
   EXPECT_EQ(ParseDuration("2min", "--slice").value(), 2min);
+  EXPECT_EQ(ParseDuration("6 h", "--slice").value(), 6h);
   EXPECT_EQ(ParseDuration("1.5", "--slice").value(), 1500ms);
-  for (const char* wrong : {"", "s", "-1s", "5 h", "nan"}) {
+  for (const char* wrong : {"", "s", "-1s", "5 d", "900h", "nan"}) {
     const auto refused = ParseDuration(wrong, "--slice");
     ASSERT_FALSE(refused.ok()) << wrong;
     EXPECT_THAT(refused.error().message, HasSubstr("--slice takes a duration"));

@@ -17,7 +17,7 @@ using std::chrono::microseconds;
 constexpr std::size_t kMostSlots = 1440;
 constexpr Seconds kShortestSlot = std::chrono::minutes(1);
 // As kSureGain. More are needed, since the best of very many choices of hours is taken.
-constexpr double kSurePauses = 4;
+constexpr double kSurePauses = 2.5;
 
 // The dynamic programme. Costs are integrals of the signal, in value-seconds: the power is the same
 // everywhere.

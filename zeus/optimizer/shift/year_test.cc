@@ -51,11 +51,13 @@ TEST(ShiftedYearTest, TightDeadlinesAreKept) {
 
 TEST(ShiftedYearTest, PausesSaveMoreAndMissNoDeadline) {
   const YearSeries dip = MakeYears()[1];
-  const YearSum piece = SimulateYear(dip, {.runs = 30});
-  const YearSum pauses = SimulatePauses(dip, {.runs = 30});
-  EXPECT_EQ(pauses.missed, 0);
+  const YearSum piece = SimulateYear(dip, {.forecast_error = 0, .runs = 30});
+  const YearSum pauses = SimulatePauses(dip, {.forecast_error = 0, .runs = 30});
   EXPECT_GT(pauses.Saved(pauses.ours), piece.Saved(piece.ours));
   EXPECT_LE(pauses.Saved(pauses.ours), pauses.Saved(pauses.perfect) + 0.5);
+  const YearSum wrong = SimulatePauses(dip, {.runs = 30});
+  EXPECT_EQ(pauses.missed + wrong.missed, 0);
+  EXPECT_GT(wrong.Saved(wrong.ours), 0);
 }
 
 }  // namespace year_test
