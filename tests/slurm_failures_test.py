@@ -15,7 +15,7 @@ from slurm_plugins_test import HIGHEST, SlurmTestCase
 LIMIT = 150
 
 
-class SlurmFailuresTest(SlurmTestCase):
+class FailureCase(SlurmTestCase):
     arguments = {"nodes": 1, "gpus": "2xV100", "plugins": True}
 
     def setUp(self):
@@ -33,28 +33,30 @@ class SlurmFailuresTest(SlurmTestCase):
         wait_until(lambda: "batch" in self.record(job)["steps"], "its step is not registered")
         return job
 
-    def assert_healthy(self):
+    def assert_healthy(self, *options):
         """No node is drained, and a job runs on it."""
         wait_until(lambda: set(self.cluster.node_states().values()) == {"idle"}, f"nodes are {self.cluster.node_states()}")
-        self.assertEqual(self.cluster.run("srun", "--gres=gpu:1", "echo", "ran").stdout.strip(), "ran")
+        self.assertEqual(self.cluster.run("srun", *options, "echo", "ran").stdout.strip(), "ran")
         self.await_limits(HIGHEST, HIGHEST)
 
     def restart_zeusd(self):
         self.cluster.start_zeusd("n1")
         self.cluster.await_zeusd("n1")
 
+
+class SlurmFailuresTest(FailureCase):
     def test_a_cancelled_job_leaves_no_limit(self):
         job = self.limited()
         self.cluster.run("scancel", str(job))
         self.await_limits(HIGHEST, HIGHEST)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def test_a_job_whose_processes_are_killed_leaves_no_limit(self):
         job = self.limited("exec sleep 1000", "--job-name=victim")
         self.cluster.run("scancel", "--signal=KILL", "--full", str(job))
         self.await_limits(HIGHEST, HIGHEST)
         self.cluster.await_end(job)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def test_slurmstepd_is_killed(self):
         job = self.limited()
@@ -63,7 +65,7 @@ class SlurmFailuresTest(SlurmTestCase):
         self.await_limits(HIGHEST, HIGHEST)
         self.assertEqual(self.record(job)["end_reason"], "nobody left")
         self.end(job)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def test_slurmd_is_killed_and_comes_back(self):
         job = self.limited("sleep 1000 & echo $! > pid; wait", f"--chdir={self.cluster.path('tmp-n1')}")
@@ -76,23 +78,7 @@ class SlurmFailuresTest(SlurmTestCase):
         self.cluster.start_slurmd("n1")
         self.cluster.await_end(job)
         self.await_limits(HIGHEST, HIGHEST)
-        self.assert_healthy()
-
-    def test_slurmctld_is_killed_and_comes_back(self):
-        job = self.limited()
-        running = time.time()
-        # A job that it has not written yet would be forgotten, and it writes what has changed.
-        self.cluster.run("scontrol", "update", f"jobid={job}", "comment=saved")
-        wait_until(lambda: os.path.getmtime(self.cluster.path("state", "job_state")) > running, "slurmctld does not save its state")
-        self.cluster.kill("slurmctld")
-        self.assertEqual(self.record(job)["state"], "running")
-        self.cluster.start_slurmctld()
-        wait_until(lambda: self.cluster.run("scontrol", "ping", check=False).returncode == 0, "slurmctld does not come back")
-        self.cluster.await_state(job, "RUNNING")
-        self.assertIn(LIMIT, self.cluster.limits("n1"))
-        self.end(job)
-        self.await_limits(HIGHEST, HIGHEST)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def test_zeusd_is_killed_and_the_job_goes_on_with_its_limit_and_energy(self):
         job = self.limited()
@@ -110,7 +96,7 @@ class SlurmFailuresTest(SlurmTestCase):
         self.assertGreater(used, later - latest - sigma)
         self.end(job)
         self.await_limits(HIGHEST, HIGHEST)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def record_between_truths(self, job):
         """The record of a job on GPU 0, and the true energy of that GPU right before and right after."""
@@ -125,7 +111,7 @@ class SlurmFailuresTest(SlurmTestCase):
         self.assertIn(LIMIT, self.cluster.limits("n1"), "nobody is there to put it back")
         self.restart_zeusd()
         self.await_limits(HIGHEST, HIGHEST)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def test_zeusd_is_away_when_a_job_starts(self):
         self.cluster.kill("zeusd-n1")
@@ -138,7 +124,7 @@ class SlurmFailuresTest(SlurmTestCase):
         wait_until(lambda: LIMIT in self.cluster.limits("n1"), "the limit is not set")
         self.end(job)
         self.await_limits(HIGHEST, HIGHEST)
-        self.assert_healthy()
+        self.assert_healthy("--gres=gpu:1")
 
     def test_after_a_reboot_the_job_has_ended_nobody_knows_how(self):
         job = self.limited()
@@ -156,6 +142,25 @@ class SlurmFailuresTest(SlurmTestCase):
         self.assertEqual((self.record(job)["state"], self.record(job)["end_reason"]), ("ended", "unknown"))
         self.await_limits(HIGHEST, HIGHEST)
         self.end(job)
+        self.assert_healthy("--gres=gpu:1")
+
+
+class SlurmControllerTest(FailureCase):
+    def test_slurmctld_is_killed_and_comes_back(self):
+        job = self.limited()
+        running = time.time()
+        # A job that it has not written yet would be forgotten, and it writes what has changed.
+        self.cluster.run("scontrol", "update", f"jobid={job}", "comment=saved")
+        wait_until(lambda: os.path.getmtime(self.cluster.path("state", "job_state")) > running, "slurmctld does not save its state")
+        self.cluster.kill("slurmctld")
+        self.assertEqual(self.record(job)["state"], "running")
+        self.cluster.start_slurmctld()
+        wait_until(lambda: self.cluster.run("scontrol", "ping", check=False).returncode == 0, "slurmctld does not come back")
+        self.cluster.await_state(job, "RUNNING")
+        self.assertIn(LIMIT, self.cluster.limits("n1"))
+        self.end(job)
+        self.await_limits(HIGHEST, HIGHEST)
+        # A slurmctld that was started again gives no GPUs to steps before each slurmd has registered anew.
         self.assert_healthy()
 
 
