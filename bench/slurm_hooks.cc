@@ -71,14 +71,16 @@ int main(int argc, char** argv) {
     nothing.Measure(
         [] { return RunApart([] { return std::string(); }, zeus::slurm::kLongestHook); });
     prolog.Measure([&] {
-      return RunApart([&] { return BeginJob(socket, get, wishes); }, zeus::slurm::kLongestHook);
+      return RunApart([&] { return zeus::slurm::BeginJob(socket, get, wishes); },
+                      zeus::slurm::kLongestHook);
     });
     step.Measure([&] {
       const std::string trouble = BeginStep(socket, first);
       return trouble.empty() ? EndStep(socket, first) : trouble;
     });
     epilog.Measure([&] {
-      return RunApart([&] { return EndJob(socket, job).trouble; }, zeus::slurm::kLongestHook);
+      return RunApart([&] { return zeus::slurm::EndJob(socket, job).trouble; },
+                      zeus::slurm::kLongestHook);
     });
   }
   std::printf("{");
