@@ -73,10 +73,11 @@ class Upstream:
         self.connections += 1
         try:
             while (request := await self._read(reader)) is not None:
-                if request.target == "/v1/models":
+                # The gateway's own questions, also below a path of the upstream.
+                if request.target.endswith("/v1/models"):
                     data = [{"id": name, "object": "model"} for name in self.models]
                     writer.write(response(json.dumps({"object": "list", "data": data})))
-                elif request.target == "/metrics":
+                elif request.target.endswith("/metrics"):
                     writer.write(response("", status="404 Not Found"))
                 else:
                     self.requests.append(request)
