@@ -52,6 +52,32 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
       .TypeName("FILE");
 }
 
+void AddBudgetOptions(Verb verb, ServeOptions::Budget& budget) {
+  verb.AddOption("--budget-server", budget.server,
+                 "Keep the GPUs within the power budget that this zeus serve shares out")
+      .Check(NotEmpty())
+      .TypeName("URL");
+  verb.AddOption("--budget-token-file", budget.token_file,
+                 "The file with the token called node:NAME")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--budget-ca", budget.authorities,
+                 "PEM file of the certificates to trust, instead of the system's")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--budget-node", budget.node,
+                 "The name of this node in the budget; that of the machine by default")
+      .Check(NotEmpty())
+      .TypeName("NAME");
+  verb.AddOption("--budget-fallback", budget.fallback,
+                 "Watts of a GPU before the first grant; its lowest limit by default")
+      .Check(NumberBetween(1, 1e5))
+      .TypeName("WATTS");
+  verb.AddFlag("--budget-guarded", budget.guarded,
+               "A service manager starts this daemon again within seconds, so that its grants end "
+               "in time even when it is killed");
+}
+
 }  // namespace
 
 void AddServeCommand(Verb app, Action& action) {
@@ -104,6 +130,7 @@ void AddServeCommand(Verb app, Action& action) {
       .Check(NotEmpty())
       .TypeName("FOLDER")
       .ShowDefault();
+  AddBudgetOptions(verb, options->budget);
   verb.Footer(
       "Prints \"zeusd: ready on …\" when it listens and what a killed daemon left is put back. "
       "SIGTERM and SIGINT put all knobs back and end it; SIGHUP reads the configuration again and "

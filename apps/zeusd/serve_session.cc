@@ -20,9 +20,11 @@
 #include "zeus/base/file.h"
 #include "zeus/base/file_lock.h"
 #include "zeus/base/log.h"
+#include "zeus/base/process.h"
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
+#include "zeus/daemon/api/budget_agent.h"
 #include "zeus/daemon/api/daemon.h"
 #include "zeus/daemon/api/daemon_handler.h"
 #include "zeus/daemon/board.h"
@@ -363,6 +365,42 @@ Result<std::unique_ptr<AccessTokens>> OpenTokens(const ServeOptions& options,
       clock);
 }
 
+// The side of a power budget that runs on this node.
+struct BudgetClient {
+  std::unique_ptr<http::Client> client{};
+  std::unique_ptr<BudgetAgent> agent{};
+  std::unique_ptr<Ticker> ticker{};
+
+  ~BudgetClient() {
+    if (client) client->Cancel();
+  }
+};
+
+// Caps the GPUs before the first request, and begins to report.
+Status StartBudget(const ServeOptions::Budget& options, Daemon& daemon, BudgetClient& budget) {
+  if (options.server.empty()) return Ok();
+  http::ClientOptions client{.url = options.server,
+                             .authorities = options.authorities,
+                             .keep_connection = true,
+                             .connect_timeout = 2s,
+                             .answer_timeout = 4s,
+                             .largest_body = std::size_t{1} << 20};
+  if (!options.token_file.empty()) {
+    ZEUS_TRY(const std::string token, ReadSmallFile(options.token_file, 4096));
+    client.token = std::string(Trim(token));
+  }
+  ZEUS_TRY(budget.client, http::Client::Create(client));
+  BudgetAgent::Options agent{.node = options.node.empty() ? HostName() : options.node,
+                             .guarded = options.guarded};
+  if (options.fallback) agent.fallback = Watts(*options.fallback);
+  budget.agent = std::make_unique<BudgetAgent>(
+      daemon, [&budget](const http::Call& call) { return budget.client->Send(call); }, agent);
+  ZEUS_RETURN_IF_ERROR(budget.agent->Begin());
+  budget.ticker =
+      std::make_unique<Ticker>("zeusd-budget", [&budget] { return budget.agent->Step(); });
+  return Ok();
+}
+
 // The objects that live longer than the daemon.
 struct Frame {
   std::vector<ActivatedSocket> sockets{};
@@ -405,6 +443,8 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
                                                            : std::map<std::string, std::string>(),
                          .pods = Pods(options, clock)}));
   ZEUS_RETURN_IF_ERROR(daemon->Start());
+  BudgetClient budget;
+  ZEUS_RETURN_IF_ERROR(StartBudget(options.budget, *daemon, budget));
   NodeMetrics metrics;
   const http::OriginGuard::Options origins = Origins(tcp_address, options.hosts);
   const web::Application application(

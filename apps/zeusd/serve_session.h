@@ -31,6 +31,15 @@ struct ServeOptions {
   std::string pod_resources{};  // Empty: the kubelet's own socket, where there is a kubelet.
   std::string pod_logs = "/var/log/pods";
   std::string sysfs = "/sys";
+  // The power budget of a cluster; an empty address: none.
+  struct Budget {
+    std::string server{};              // http://host:8000
+    std::string token_file{};          // Empty: no token.
+    std::string authorities{};         // Empty: the system's.
+    std::string node{};                // Empty: the name of the machine.
+    std::optional<double> fallback{};  // Watts of a GPU; nullopt: its lowest limit.
+    bool guarded = false;
+  } budget{};
   std::string command_overrides{};  // Empty: the driver sets the knobs.
   // Options of the reference's daemon that mean nothing here.
   double ignored_hz = 0;

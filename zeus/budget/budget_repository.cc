@@ -12,7 +12,7 @@ Error NoLongerCurrent() {
           "another server has taken over this budget: run one server for each database"};
 }
 
-std::string ToText(const StoredNode& node) {
+std::string StoredNodeText(const StoredNode& node) {
   Json devices = Json::array();
   for (const StoredDevice& device : node.devices)
     devices.push_back({{"id", device.id},

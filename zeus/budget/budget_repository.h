@@ -41,7 +41,7 @@ class BudgetRepository {
 // The error of a start that a later one has shut out.
 Error NoLongerCurrent();
 
-std::string ToText(const StoredNode& node);
+std::string StoredNodeText(const StoredNode& node);
 Result<StoredNode> ParseStoredNode(const std::string& text);
 
 }  // namespace zeus::budget

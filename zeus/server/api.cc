@@ -28,6 +28,7 @@ Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiO
     AddPlanRoutes({.service = *options_.plans, .quotas = options_.quotas}, metrics_, table());
   if (options_.sessions != nullptr)
     AddPipelineRoutes(*options_.sessions, options_.quotas, options_.rank_timeout, table());
+  if (options_.budget != nullptr) AddBudgetRoutes(*options_.budget, table());
   AddSystemRoutes();
   openapi_ = JsonText(OpenApiDocument(router().routes(), options_.version));
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "zeus/base/result.h"
+#include "zeus/budget/budget_server.h"
 #include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/access_control.h"
 #include "zeus/http/access_log.h"
@@ -25,10 +26,11 @@ namespace zeus::server {
 using http::Readiness;
 
 struct ApiOptions {
-  PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.
-  JobFeed* feed = nullptr;               // nullptr: the server has no stream of all jobs.
-  PipelineSessions* sessions = nullptr;  // nullptr: none for the reference's pipelines either.
-  Seconds rank_timeout = Seconds(600);   // The longest time that a rank waits for the others.
+  PlanService* plans = nullptr;            // nullptr: the server has no routes for plans.
+  JobFeed* feed = nullptr;                 // nullptr: the server has no stream of all jobs.
+  PipelineSessions* sessions = nullptr;    // nullptr: none for the reference's pipelines either.
+  Seconds rank_timeout = Seconds(600);     // The longest time that a rank waits for the others.
+  budget::BudgetServer* budget = nullptr;  // nullptr: the server shares out no power.
   http::AccessControl::Options access{};
   // Converts saved energy into emissions and money; nullptr: answers have neither.
   const CarbonAccounting* carbon = nullptr;

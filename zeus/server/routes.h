@@ -8,6 +8,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/budget/budget_server.h"
 #include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/message.h"
 #include "zeus/http/router.h"
@@ -77,6 +78,9 @@ void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, StartPlan
 
 // /v1/plans.
 void AddPlanRoutes(const PlanTenants& tenants, ServerMetrics& metrics, http::Router& router);
+
+// /v1/budget, and the reports of nodes.
+void AddBudgetRoutes(budget::BudgetServer& budget, http::Router& router);
 
 // The endpoints of the Python implementation's batch size optimizer, for its clients.
 void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router);

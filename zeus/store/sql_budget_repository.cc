@@ -49,7 +49,7 @@ Result<ServerRow> LockServer(SqlTransaction& rows) {
 
 Status WriteChange(SqlTransaction& rows, const budget::BudgetRepository::Change& change) {
   for (const budget::StoredNode& node : change.nodes) {
-    SqlRow row = Values(node.name, ToText(node));
+    SqlRow row = Values(node.name, budget::StoredNodeText(node));
     ZEUS_RETURN_IF_ERROR(CheckValues(row, "a node"));
     rows.Write(
         "INSERT INTO budget_nodes (name, state) VALUES ($1, $2)"

@@ -58,6 +58,10 @@ void AddServeCommand(Verb app, Action& action) {
                  "has ended in whatever way")
       .Check(WholeNumberBetween(1, 1 << 30))
       .TypeName("PID");
+  verb.AddOption("--budget", options->budget,
+                 "Share out the power budget of this file among nodes whose zeusd asks for it")
+      .Check(NotEmpty())
+      .TypeName("FILE");
   AddLimitOptions(verb, *options);
   AddPlanningOptions(verb, *options);
   AddCarbonOptions(verb, options->carbon);

@@ -17,6 +17,7 @@
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
+#include "zeus/budget/budget_server.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/http/server.h"
 #include "zeus/job/local_job_service.h"
@@ -94,6 +95,14 @@ class Expiry {
   Ticker ticker_;
 };
 
+// Opens the power budget of the options; null without one.
+Result<std::unique_ptr<budget::BudgetServer>> OpenBudget(const ServeOptions& options, Store& store,
+                                                         const Clock& clock) {
+  if (options.budget.empty()) return std::unique_ptr<budget::BudgetServer>();
+  ZEUS_TRY(auto configuration, budget::ReadBudgetConfiguration(options.budget));
+  return budget::BudgetServer::Open(std::move(configuration), *store.budget, clock);
+}
+
 // Whether the process to which the server belongs has ended, of which we were a child. The death
 // signal of prctl() would come at the end of the thread that started us, and a pipe would stay
 // open in every process that the owner has forked.
@@ -117,6 +126,7 @@ Result<int> Serve(const ServeOptions& options) {
       *store.jobs, clock, SystemEntropy,
       {.absence = LeaseClock::Absence::kLeftOut, .boot_clock = CurrentBootTime});
   Planning planning(store, clock, options, std::move(schedule));
+  ZEUS_TRY(const auto budget, OpenBudget(options, store, clock));
   server::ServerMetrics metrics;
   http::LoginLimiter logins(clock);
   const auto usage = [&store](const std::string& name_space) {
@@ -137,6 +147,7 @@ Result<int> Serve(const ServeOptions& options) {
                    .feed = &feed,
                    .sessions = &planning.sessions,
                    .rank_timeout = Seconds(options.rank_timeout),
+                   .budget = budget.get(),
                    .access = {.tokens = frame.tokens.get(),
                               .logins = &logins,
                               .origins = OriginOptions(options)},
@@ -152,6 +163,11 @@ Result<int> Serve(const ServeOptions& options) {
                        },
                    .version = Version(),
                    .application = &application});
+  std::unique_ptr<Ticker> sharing;
+  if (budget) {
+    sharing = std::make_unique<Ticker>("zeus-budget", [&budget] { return budget->Step(); });
+    budget->OnUrgent([&sharing] { sharing->Wake(); });
+  }
   ZEUS_TRY(const std::unique_ptr<http::Server> server,
            http::Server::Start(HttpOptions(options), api, metrics.requests().connections(), clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);

@@ -19,6 +19,7 @@ struct ServeOptions : HttpServerOptions {
   double rank_timeout = 600;                 // Seconds that a rank waits for the others.
   double session_timeout = 7 * 24 * 3600.0;  // Seconds until an unused pipeline is deleted.
   std::optional<std::uint64_t> owner{};      // Process whose child it is and with which it ends.
+  std::string budget{};                      // A file; empty: the server shares out no power.
   CarbonOptions carbon{};                    // Emissions and money of saved energy.
 };
 

@@ -1,0 +1,116 @@
+#include "zeus/budget/configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "zeus/base/field_reader.h"
+#include "zeus/base/json.h"
+#include "zeus/base/text.h"
+#include "zeus/base/wall_time_text.h"
+
+namespace zeus::budget {
+namespace {
+
+constexpr std::size_t kMostNodes = 100'000;  // Of one pattern.
+
+}  // namespace
+
+Result<std::vector<std::string>> ExpandNodes(std::string_view pattern) {
+  const auto wrong = [pattern] {
+    return InvalidArgument(
+        fmt::format("{} is no pattern of nodes: write n1 or n[1-8]", Quote(pattern)));
+  };
+  const std::size_t open = pattern.find('[');
+  if (pattern.empty()) return wrong();
+  if (open == std::string_view::npos) return std::vector<std::string>{std::string(pattern)};
+  const std::size_t close = pattern.find(']', open);
+  if (close == std::string_view::npos) return wrong();
+  ZEUS_TRY(const auto tails, close + 1 == pattern.size()
+                                 ? Result<std::vector<std::string>>(std::vector<std::string>{""})
+                                 : ExpandNodes(pattern.substr(close + 1)));
+  std::vector<std::string> names;
+  for (const std::string_view part : SplitAtCommas(pattern.substr(open + 1, close - open - 1))) {
+    const std::size_t dash = part.find('-');
+    const std::string_view begin = part.substr(0, dash);
+    const std::string_view end = dash == std::string_view::npos ? begin : part.substr(dash + 1);
+    const auto first = ParseUnsigned(begin);
+    const auto last = ParseUnsigned(end);
+    if (!first.ok() || !last.ok() || last.value() < first.value() ||
+        (last.value() - first.value() + 1) * tails.size() > kMostNodes)
+      return wrong();
+    for (std::uint64_t number = first.value(); number <= last.value(); ++number)
+      for (const std::string& tail : tails)
+        names.push_back(fmt::format("{}{:0{}}{}", pattern.substr(0, open), number,
+                                    begin.starts_with('0') ? begin.size() : 1, tail));
+  }
+  return names;
+}
+
+Json ToJson(const Target& target) {
+  return {{"id", target.id},
+          {"domain", target.domain.empty() ? Json() : Json(target.domain)},
+          {"start", ToText(target.start)},
+          {"end", ToText(target.end)},
+          {"watts", target.watts ? Json(target.watts->value()) : Json()},
+          {"reason", target.reason}};
+}
+
+Result<Target> ParseTarget(const Json& json) {
+  Target target;
+  std::string start;
+  std::string end;
+  std::optional<double> watts;
+  FieldReader reader("a target", json);
+  reader.Read("id", target.id);
+  reader.ReadUnlessNull("domain", target.domain);
+  reader.Require("start", start);
+  reader.Require("end", end);
+  reader.ReadUnlessNull("watts", watts);
+  reader.ReadUnlessNull("reason", target.reason);
+  ZEUS_RETURN_IF_ERROR(reader.Finish());
+  const auto from = ParseWallTime(start);
+  if (!from.ok()) return FieldError("start", from.error().message);
+  const auto to = ParseWallTime(end);
+  if (!to.ok()) return FieldError("end", to.error().message);
+  if (to.value() <= from.value()) return FieldError("end", "must be after start");
+  if (watts && !(std::isfinite(*watts) && *watts >= 0))
+    return FieldError("watts", "must be a power, or null for the budget without targets");
+  target.start = from.value();
+  target.end = to.value();
+  if (watts) target.watts = Watts(*watts);
+  return target;
+}
+
+Watts WattsAt(WallTime moment, Watts watts, const std::string& domain,
+              const std::vector<Target>& targets) {
+  for (auto target = targets.rbegin(); target != targets.rend(); ++target)
+    if (target->domain == domain && moment >= target->start && moment < target->end)
+      return target->watts.value_or(watts);
+  return watts;
+}
+
+Watts LowestAhead(WallTime now, Watts watts, const std::string& domain,
+                  const std::vector<Target>& targets, const Outlook& outlook) {
+  Watts lowest = WattsAt(now, watts, domain, targets);
+  const auto look = [&](WallTime moment) {
+    if (moment <= now) return;
+    const Seconds ahead = moment - now;
+    const Watts then = WattsAt(moment, watts, domain, targets);
+    if (ahead <= outlook.lead)
+      lowest = std::min(lowest, then);
+    else if (outlook.ramp)
+      lowest =
+          std::min(lowest, then + Watts(outlook.ramp->value() * (ahead - outlook.lead).count()));
+  };
+  for (const Target& target : targets) {
+    if (target.domain != domain || target.end <= now) continue;
+    look(target.start);
+    look(target.end);
+  }
+  return lowest;
+}
+
+}  // namespace zeus::budget

@@ -1,0 +1,219 @@
+#include "zeus/daemon/api/budget_agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "zeus/base/json.h"
+#include "zeus/base/log.h"
+#include "zeus/base/text.h"
+#include "zeus/http/url.h"
+
+namespace zeus::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::LeaseView;
+
+constexpr const char* kLeaseName = "power budget";
+constexpr Seconds kFirstTtl = 20s;  // Of the lease before the first grant.
+constexpr Seconds kRetry = 2s;      // After a report without an answer.
+constexpr Seconds kLongestSetting = 10s;
+constexpr Seconds kRoundTrip = 1s;  // A renewal may take so long without a new lease.
+
+wire::KnobKey LimitOf(const std::string& device) {
+  return {.device = device, .knob = wire::LeaseKnob::kGpuPowerLimit};
+}
+
+std::optional<Watts> WattsOf(const std::optional<wire::KnobValue>& value) {
+  if (!value) return std::nullopt;
+  const auto* setting = std::get_if<Setting>(&*value);
+  if (setting == nullptr) return std::nullopt;
+  const auto* watts = std::get_if<Watts>(setting);
+  return watts == nullptr ? std::nullopt : std::optional(*watts);
+}
+
+std::optional<PowerRange> RangeOf(const std::optional<KnobFacts>& facts) {
+  if (!facts || !facts->choices) return std::nullopt;
+  const auto* lowest = std::get_if<Watts>(&facts->choices->lowest);
+  const auto* highest = std::get_if<Watts>(&facts->choices->highest);
+  if (lowest == nullptr || highest == nullptr) return std::nullopt;
+  return PowerRange{.min = *lowest, .max = *highest};
+}
+
+}  // namespace
+
+BudgetAgent::BudgetAgent(Daemon& daemon, Send send, Options options)
+    : daemon_(daemon),
+      send_(std::move(send)),
+      options_(std::move(options)),
+      lease_(fmt::format("{:x}", SystemEntropy())),
+      random_(SystemEntropy()) {}
+
+std::optional<LeaseView> BudgetAgent::OwnLease() const {
+  for (const LeaseView& view : daemon_.book().List(DaemonItself(), EverythingGranted()))
+    if (view.name == kLeaseName && view.subject == DaemonItself().subject &&
+        view.lease_class == wire::LeaseClass::kSite && view.state != wire::LeaseState::kRestoring &&
+        view.state != wire::LeaseState::kEnded)
+      return view;
+  return std::nullopt;
+}
+
+Status BudgetAgent::Begin() {
+  const auto before = OwnLease();
+  for (const NodeDevice& device : daemon_.devices().gpus()) {
+    const auto range = RangeOf(daemon_.desk().Find(LimitOf(device.id)));
+    if (!range) {
+      log::Warning("{} has no power limit: its draw is not part of the power budget", device.name);
+      continue;
+    }
+    const Watts fallback =
+        std::clamp(options_.fallback.value_or(range->min), range->min, range->max);
+    caps_.push_back({.device = device.id, .cap = fallback, .fallback = fallback});
+    if (!before) continue;
+    // The lease of the daemon's last run goes on until it has expired.
+    for (const wire::KnobView& knob : before->knobs)
+      if (knob.request.key.device == device.id)
+        if (const auto* cap = std::get_if<wire::AtMost>(&knob.request.demand))
+          if (const auto* watts = std::get_if<Watts>(&cap->value)) caps_.back().cap = *watts;
+  }
+  if (caps_.empty())
+    return Error{ErrorCode::kNotSupported, "no GPU of this node has a power limit to be budgeted"};
+  if (before) return Ok();
+  return Hold(caps_, kFirstTtl);
+}
+
+Status BudgetAgent::WaitUntilHeld(const std::string& lease) {
+  for (const budget::DeviceCap& cap : caps_)
+    if (!daemon_.desk().WaitUntilSettled(LimitOf(cap.device), kLongestSetting))
+      return Error{ErrorCode::kUnavailable, cap.device + " does not take its power limit"};
+  const auto found = daemon_.book().View(DaemonItself(), EverythingGranted(), lease);
+  const auto* view = std::get_if<LeaseView>(&found);
+  if (view == nullptr) return Error{ErrorCode::kUnavailable, "the lease of the budget is gone"};
+  const auto settled = daemon_.Settled(*view);
+  if (!settled) return Error{ErrorCode::kUnavailable, "the power limits are not set yet"};
+  return *settled;
+}
+
+// Makes the caps hold for `left`, and the fallback after that.
+Status BudgetAgent::Hold(const std::vector<budget::DeviceCap>& caps, Seconds left) {
+  std::vector<wire::KnobRequest> requests;
+  std::vector<wire::KnobRequest> fallback;
+  for (const budget::DeviceCap& cap : caps) {
+    requests.push_back({.key = LimitOf(cap.device), .demand = wire::AtMost{cap.cap}});
+    fallback.push_back({.key = LimitOf(cap.device), .demand = wire::AtMost{cap.fallback}});
+  }
+  const auto own = OwnLease();
+  if (own && !own->fell_back && caps == caps_ && ttl_ > 0s && left >= ttl_) {
+    const auto beaten = daemon_.book().Heartbeat(DaemonItself(), EverythingGranted(), own->id);
+    if (!std::holds_alternative<wire::LeaseRefusal>(beaten)) return Ok();
+  }
+  ttl_ = std::max(Seconds(1), left - kRoundTrip);
+  const auto made =
+      own ? daemon_.book().Replace(DaemonItself(), EverythingGranted(), own->id, requests,
+                                   LeaseBook::Renewal{.ttl = ttl_, .fallback = fallback})
+          : daemon_.Create(DaemonItself(), EverythingGranted(),
+                           {.name = kLeaseName,
+                            .holder = wire::HolderKind::kTtl,
+                            .ttl = ttl_,
+                            .lease_class = wire::LeaseClass::kSite,
+                            .requests = requests,
+                            .fallback = fallback});
+  if (const auto* refusal = std::get_if<wire::LeaseRefusal>(&made)) return wire::ToError(*refusal);
+  caps_ = caps;
+  daemon_.DeadlinesChanged();
+  return WaitUntilHeld(std::get<LeaseView>(made).id);
+}
+
+budget::NodeReport BudgetAgent::MakeReport() {
+  daemon_.ReadingsWanted();
+  budget::NodeReport report = lease_.BeginReport();
+  report.node = options_.node;
+  const auto own = OwnLease();
+  report.guarded = options_.guarded && own.has_value();
+  for (const budget::DeviceCap& held : caps_) {
+    const wire::KnobKey knob = LimitOf(held.device);
+    const auto range = RangeOf(daemon_.desk().Find(knob));
+    const NodeDevice* device = daemon_.devices().Find(held.device);
+    if (!range || device == nullptr || device->gpu == nullptr) continue;
+    const auto latest = daemon_.desk().Latest(knob);
+    const Watts enforced = latest ? WattsOf(latest->enforced).value_or(range->max) : range->max;
+    const bool fell_back = own && own->fell_back;
+    budget::DeviceReport one{.id = held.device,
+                             .model = device->gpu->identity().model,
+                             .lowest = range->min,
+                             .highest = range->max,
+                             .cap = fell_back ? held.fallback : held.cap,
+                             .fallback = held.fallback};
+    // Another program may have set more, which is respected; and without a lease anybody may.
+    one.cap = own ? std::max(one.cap, enforced) : range->max;
+    if (!own) one.fallback = range->max;
+    if (device->recorded) {
+      const auto present = daemon_.recorder().monitor().Now(*device->recorded);
+      if (present.power.ok()) one.power = std::max(Watts(0), present.power.value());
+      if (present.utilization.ok())
+        one.utilization = std::clamp(present.utilization.value().compute, 0.0, 1.0);
+    }
+    report.devices.push_back(std::move(one));
+  }
+  for (const JobBook::View& job : daemon_.jobs().List()) {
+    if (job.ended) continue;
+    budget::JobReport one{.id = job.spec.id};
+    const auto label = [&](const char* name) {
+      const auto found = job.spec.labels.find(name);
+      return found == job.spec.labels.end() ? std::string() : found->second;
+    };
+    one.name = label("name");
+    one.partition = label("partition");
+    if (const auto slowdown = ParseDouble(label("max_slowdown"));
+        slowdown.ok() && slowdown.value() >= 1)
+      one.max_slowdown = slowdown.value();
+    for (const std::string& device : job.spec.devices) one.devices.push_back(device);
+    report.jobs.push_back(std::move(one));
+  }
+  return report;
+}
+
+void BudgetAgent::Warn(const std::string& why) {
+  if (std::exchange(warned_, why) != why && !why.empty())
+    log::Warning("power budget: {}; after its grant the node keeps to its fallback", why);
+}
+
+TimePoint BudgetAgent::Step() {
+  Clock& clock = daemon_.clock();
+  const budget::NodeReport report = MakeReport();
+  const TimePoint sent_at = clock.Now();
+  const auto reply = send_({.method = http::Method::kPost,
+                            .path = "/v1/nodes/" + http::PercentEncoded(options_.node) + "/report",
+                            .body = JsonText(ToJson(report))});
+  const auto again = [&](Seconds after) { return clock.Now() + after * random_.Uniform(0.9, 1.1); };
+  if (!reply.ok()) {
+    Warn(reply.error().message);
+    return again(kRetry);
+  }
+  if (reply.value().status != 200) {
+    Warn(fmt::format("the server answered {}: {}", reply.value().status,
+                     Printable(reply.value().body.substr(0, 200))));
+    return again(kRetry);
+  }
+  const auto json = ParseJson(reply.value().body);
+  const auto grant = json.ok() ? budget::ParseGrant(json.value()) : json.error();
+  if (!grant.ok()) {
+    Warn("the server's grant makes no sense: " + grant.error().message);
+    return again(kRetry);
+  }
+  const auto left = lease_.Accept(grant.value(), sent_at, clock.Now());
+  if (!left) return again(grant.value().next_report);
+  const bool changed = grant.value().caps != caps_;
+  if (const Status held = Hold(grant.value().caps, *left); !held.ok()) {
+    Warn(held.error().message);
+    return again(kRetry);
+  }
+  Warn("");
+  lease_.NoteApplied(grant.value().number);
+  // The sooner a change is confirmed, the sooner its watts are another's.
+  return changed ? clock.Now() : again(grant.value().next_report);
+}
+
+}  // namespace zeus::daemon
