@@ -246,9 +246,20 @@ std::size_t LeaseBook::CountOf(std::string_view subject) const {
 }
 
 std::size_t LeaseBook::EndAll(const Which& which, EndReason reason) {
+  if (reason == EndReason::kStopped)
+    state_->Do([&](Change& change) {
+      std::vector<std::string> budgets;
+      for (const auto& [id, lease] : state_->table_.leases())
+        if (lease.live() && !lease.record.fallback.empty() && !lease.record.fell_back)
+          budgets.push_back(id);
+      for (const std::string& id : budgets)
+        state_->table_.FallBack(*state_->table_.Find(id), change);
+      return true;
+    });
   const std::size_t ended = state_->EndWhere(reason, [&](const Lease& lease) {
     const LeaseRecord& record = lease.record;
-    if (reason == EndReason::kStopped && record.holder.kind == wire::HolderKind::kStanding)
+    if (reason == EndReason::kStopped &&
+        (record.holder.kind == wire::HolderKind::kStanding || !record.fallback.empty()))
       return false;
     if (!which.subject.empty() && record.owner.subject != which.subject) return false;
     return which.device.empty() || std::ranges::any_of(record.requests, [&](const auto& held) {

@@ -108,7 +108,7 @@ class LeaseBook final : public ClaimSource {
   std::size_t CountOf(std::string_view subject) const;  // Leases that have not ended.
 
   // Every lease of a device, of a subject, or all; returns how many began to end. kStopped spares
-  // standing leases, which outlast the daemon.
+  // standing leases and budgets with a fallback, which outlast the daemon: the latter fall back.
   struct Which {
     std::string device{};
     std::string subject{};
