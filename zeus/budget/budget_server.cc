@@ -25,6 +25,8 @@ constexpr std::size_t kMostTargets = 1000;
 constexpr Watts kSmallChange{2};
 constexpr double kSmallShare = 0.01;
 constexpr double kLargeRise = 1.25;
+constexpr double kIdleUtilization = 0.01;  // A device that is used less is idle.
+constexpr double kIdleWeight = 1e-6;
 
 GrantBook::Options BookOptions(const BudgetConfiguration& configuration,
                                std::uint64_t incarnation) {
@@ -164,6 +166,53 @@ const JobClass* BudgetServer::ClassOf(const JobReport& job) const {
   return nullptr;
 }
 
+// The power curve of a job on this device: its profile, or what is assumed of a job like it.
+water_filling::SharedCurve BudgetServer::CurveOf(const JobReport* report,
+                                                 const GrantBook::DeviceView& device, bool idle) {
+  if (report != nullptr && !report->curve.empty()) {
+    std::vector<water_filling::CurveSample> samples;
+    for (const CurveReport& point : report->curve) {
+      water_filling::CurveSample sample{.limit = point.limit, .time = Seconds(point.slowdown)};
+      if (point.draw > Watts(0)) sample.draw = point.draw;
+      if (point.sigma > 0) sample.time_sigma = Seconds(point.sigma);
+      samples.push_back(sample);
+    }
+    if (auto curve = water_filling::PowerCurve::FromSamples(samples); curve.ok())
+      return std::make_shared<const water_filling::PowerCurve>(std::move(curve).value());
+  }
+  water_filling::PowerCurve::Unknown unknown{.lowest = device.lowest, .highest = device.highest};
+  if (device.power && !idle) {
+    unknown.limit = device.ceiling;
+    unknown.draw = device.power;
+  }
+  auto curve = water_filling::PowerCurve::Assumed(unknown);
+  if (!curve.ok()) return nullptr;
+  return std::make_shared<const water_filling::PowerCurve>(std::move(curve).value());
+}
+
+water_filling::Job BudgetServer::MakeJob(const std::string& name, const JobReport* report,
+                                         const GrantBook::DeviceView& device, bool idle) const {
+  water_filling::Job job{.name = name,
+                         .curve = CurveOf(report, device, idle),
+                         .lowest = device.lowest,
+                         .highest = device.highest};
+  if (idle) {
+    // Enough for what it draws and for the beginning of a job; more would buy nothing.
+    job.weight = kIdleWeight;
+    job.highest = std::clamp(device.power.value_or(device.lowest) + configuration_.start,
+                             device.lowest, device.highest);
+  }
+  if (report == nullptr) return job;
+  job.max_slowdown = report->max_slowdown;
+  const JobClass* job_class = ClassOf(*report);
+  if (job_class == nullptr) return job;
+  job.weight = job_class->weight;
+  if (job_class->max_slowdown)
+    job.max_slowdown = job.max_slowdown ? std::min(*job.max_slowdown, *job_class->max_slowdown)
+                                        : *job_class->max_slowdown;
+  return job;
+}
+
 // Devices without a job: idle ones keep room for a start, others are jobs of their own.
 void BudgetServer::AskForDevices(const GrantBook::NodeView& node, Question& question) const {
   std::map<std::string, const JobReport*> job_of;
@@ -172,71 +221,31 @@ void BudgetServer::AskForDevices(const GrantBook::NodeView& node, Question& ques
   for (const GrantBook::DeviceView& device : node.devices) {
     const auto found = job_of.find(device.id);
     const JobReport* report = found == job_of.end() ? nullptr : found->second;
-    const bool idle = report == nullptr && device.utilization.value_or(1) < 0.01;
+    const bool idle = report == nullptr && device.utilization.value_or(1) < kIdleUtilization;
     const std::string name =
         report != nullptr ? report->id : fmt::format("{}/{}", node.name, device.id);
-    std::size_t index = question.names.size();
-    // Jobs of several nodes come together.
-    if (report != nullptr)
-      index = static_cast<std::size_t>(std::ranges::find(question.names, name) -
-                                       question.names.begin());
-    if (index == question.names.size()) {
+    // A job of several nodes is one.
+    const auto [place, added] = question.index.emplace(name, question.names.size());
+    if (added) {
       question.names.push_back(name);
       question.devices.emplace_back();
-      water_filling::Job job{.name = name, .lowest = device.lowest, .highest = device.highest};
-      if (report != nullptr && !report->curve.empty()) {
-        std::vector<water_filling::CurveSample> samples;
-        for (const CurveReport& point : report->curve)
-          samples.push_back(
-              {.limit = point.limit,
-               .time = Seconds(point.slowdown),
-               .draw = point.draw > Watts(0) ? std::optional(point.draw) : std::nullopt,
-               .time_sigma = point.sigma > 0 ? std::optional(Seconds(point.sigma)) : std::nullopt});
-        if (auto curve = water_filling::PowerCurve::FromSamples(samples); curve.ok())
-          job.curve = std::make_shared<const water_filling::PowerCurve>(std::move(curve).value());
-      }
-      if (job.curve == nullptr) {
-        water_filling::PowerCurve::Unknown unknown{.lowest = device.lowest,
-                                                   .highest = device.highest};
-        if (device.power && !idle) {
-          unknown.limit = device.ceiling;
-          unknown.draw = device.power;
-        }
-        if (auto curve = water_filling::PowerCurve::Assumed(unknown); curve.ok())
-          job.curve = std::make_shared<const water_filling::PowerCurve>(std::move(curve).value());
-      }
-      if (report != nullptr) {
-        job.max_slowdown = report->max_slowdown;
-        if (const JobClass* job_class = ClassOf(*report)) {
-          job.weight = job_class->weight;
-          if (job_class->max_slowdown)
-            job.max_slowdown = std::min(job.max_slowdown.value_or(1e9), *job_class->max_slowdown);
-        }
-      }
-      if (idle) {
-        // Enough for what it draws and for the beginning of a job; more would buy nothing.
-        job.weight = 1e-6;
-        job.highest = std::clamp(device.power.value_or(device.lowest) + configuration_.start,
-                                 device.lowest, device.highest);
-      }
-      question.problem.jobs.push_back(std::move(job));
+      question.problem.jobs.push_back(MakeJob(name, report, device, idle));
     }
-    water_filling::Job& job = question.problem.jobs[index];
+    water_filling::Job& job = question.problem.jobs[place->second];
     job.lowest = std::max(*job.lowest, device.lowest);
     job.highest = std::max(*job.lowest, std::min(*job.highest, device.highest));
-    const auto place =
+    const auto placement =
         std::ranges::find(job.placements, node.domain, &water_filling::Placement::domain);
-    if (place == job.placements.end())
+    if (placement == job.placements.end())
       job.placements.push_back({.domain = node.domain, .gpus = 1});
     else
-      ++place->gpus;
-    question.devices[index].emplace_back(node.name, device.id);
+      ++placement->gpus;
+    question.devices[place->second].emplace_back(node.name, device.id);
   }
 }
 
 BudgetServer::Question BudgetServer::Ask(const std::vector<GrantBook::NodeView>& nodes,
-                                         const std::vector<Watts>& limits,
-                                         TimePoint /*now*/) const {
+                                         const std::vector<Watts>& limits) const {
   Question question;
   question.problem.objective = configuration_.objective;
   question.problem.eta = configuration_.eta;
@@ -281,7 +290,7 @@ void BudgetServer::Apply(const Question& question, const water_filling::Allocati
 }
 
 void BudgetServer::Decide(TimePoint now) {
-  const Question question = Ask(book_->View(now), limits_, now);
+  const Question question = Ask(book_->View(now), limits_);
   next_decision_ = now + configuration_.period;
   if (question.problem.jobs.empty()) {
     allocation_.reset();
@@ -657,7 +666,7 @@ Result<std::vector<std::string>> BudgetServer::Effect(const Wish& wish) {
   std::vector<Watts> limits = limits_;
   limits[domain] = wish.watts * (1 - configuration_.reserve);
   const TimePoint now = clock_.Now();
-  const Question question = Ask(book_->View(now), limits, now);
+  const Question question = Ask(book_->View(now), limits);
   std::vector<std::string> effect;
   if (question.problem.jobs.empty()) return std::vector<std::string>{"no node reports yet"};
   ZEUS_TRY(const water_filling::Allocation then, Solve(question.problem));

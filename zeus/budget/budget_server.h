@@ -95,6 +95,7 @@ class BudgetServer {
     water_filling::Problem problem{};
     std::vector<std::vector<std::pair<std::string, std::string>>> devices{};  // Node and device.
     std::vector<std::string> names{};
+    std::map<std::string, std::size_t> index{};  // Of the names.
   };
   struct JobLine {
     std::string name{};
@@ -111,9 +112,13 @@ class BudgetServer {
   std::vector<Target> TargetsOf(std::size_t domain) const;
   std::vector<Watts> BudgetsNow() const;
   void SetLimits();
-  Question Ask(const std::vector<GrantBook::NodeView>& nodes, const std::vector<Watts>& limits,
-               TimePoint now) const;
+  Question Ask(const std::vector<GrantBook::NodeView>& nodes,
+               const std::vector<Watts>& limits) const;
   void Decide(TimePoint now);
+  static water_filling::SharedCurve CurveOf(const JobReport* report,
+                                            const GrantBook::DeviceView& device, bool idle);
+  water_filling::Job MakeJob(const std::string& name, const JobReport* report,
+                             const GrantBook::DeviceView& device, bool idle) const;
   void AskForDevices(const GrantBook::NodeView& node, Question& question) const;
   const JobClass* ClassOf(const JobReport& job) const;
   void Apply(const Question& question, const water_filling::Allocation& allocation);

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""A power budget over four nodes, each a simulated one with a zeusd of its own: the true power never exceeds it, whoever is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from serve_testing import Server
+from sim_testing import SimTestCase, ZEUS, wait_until
+from zeusd_testing import Daemon
+
+NODES = ["n1", "n2", "n3", "n4"]
+GPUS = 2
+LOWEST, HIGHEST = 100, 250  # Watts of a V100.
+BUDGET = 1200
+VALID = 10
+
+
+class Truth(threading.Thread):
+    """The true power of all nodes together, ten times a second, and when it was too much."""
+
+    def __init__(self, test):
+        super().__init__()
+        self.test = test
+        self.samples = []  # Moment, watts, allowed watts.
+        self.allowed = None  # None: not judged.
+        self.done = threading.Event()
+
+    def look(self):
+        watts = 0.0
+        for node in NODES:
+            done = self.test.run_sim("truth", "--name", node, "--json")
+            watts += sum(gpu["power_watts"] for gpu in json.loads(done.stdout))
+        return watts
+
+    def run(self):
+        while not self.done.wait(0.1):
+            allowed = self.allowed
+            watts = self.look()
+            if allowed is not None and allowed == self.allowed:
+                self.samples.append((time.monotonic(), watts, allowed))
+
+    def violations(self):
+        return [sample for sample in self.samples if sample[1] > 1.01 * sample[2]]
+
+
+class BudgetGrantsTest(SimTestCase):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="zeus-b-", dir="/tmp")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.database = "sqlite://" + os.path.join(self.folder, "zeus.db")
+        self.config = os.path.join(self.folder, "budget.toml")
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(f"""
+[budget]
+watts = {BUDGET}
+reserve = 0.0
+valid_seconds = {VALID}
+report_seconds = 0.5
+period_seconds = 1
+
+[[domain]]
+name = "rack"
+watts = {BUDGET}
+nodes = ["n[1-4]"]
+""")
+        self.daemons = {}
+        for node in NODES:
+            self.sim("start", "--name", node, "--gpus", f"{GPUS}xV100")
+            self.addCleanup(self.run_sim, "stop", "--name", node)
+        self.server = None
+        self.port = None
+
+    def environment_of(self, node):
+        environment = self.evaluated_environment("--name", node)
+        environment["ZEUS_KNOB_DIR"] = os.path.join(self.folder, node, "knobs")
+        environment["ZEUS_ACTIVITY_DIR"] = os.path.join(self.folder, node)
+        for name in ("CUDA_VISIBLE_DEVICES", "ZEUS_NVML_LIBRARY", "LOGS_DIRECTORY", "STATE_DIRECTORY"):
+            environment.pop(name, None)
+        return environment
+
+    def start_server(self):
+        listen = f"127.0.0.1:{self.port or 0}"
+        self.server = Server("--database", self.database, "--budget", self.config, listen=listen)
+        self.addCleanup(self.server.kill)
+        self.port = self.server.address[1]
+
+    def start_daemon(self, node):
+        os.makedirs(os.path.join(self.folder, node), exist_ok=True)
+        socket = os.path.join(self.folder, node, "zeusd.sock")
+        daemon = Daemon(["--socket-path", socket, "--budget-server", f"http://127.0.0.1:{self.port}",
+                         "--budget-node", node], self.environment_of(node))
+        self.addCleanup(daemon.kill)
+        self.daemons[node] = daemon
+
+    def start_all(self):
+        self.start_server()
+        for node in NODES:
+            self.start_daemon(node)
+        for node in NODES:
+            for gpu in range(GPUS):
+                self.start_load("--name", node, "--gpu", str(gpu), "--watts", "400")
+        wait_until(lambda: self.committed() > 0.97 * BUDGET, "the budget is not handed out")
+
+    def budget(self):
+        answer = self.server.ask("GET", "/v1/budget")
+        self.assertEqual(answer.status, 200, answer.text)
+        return answer.json
+
+    def committed(self):
+        return self.budget()["domains"][0]["committed_watts"]
+
+    def caps(self):
+        """The committed watts of all nodes by name."""
+        return {node["name"]: node["committed_watts"] for node in self.budget()["nodes"]}
+
+    def judge(self):
+        truth = Truth(self)
+        truth.allowed = BUDGET
+        truth.start()
+        self.addCleanup(truth.done.set)
+        return truth
+
+    def finish(self, truth):
+        truth.done.set()
+        truth.join()
+        self.assertGreater(len(truth.samples), 20)
+        self.assertEqual(truth.violations(), [])
+        return max(sample[1] for sample in truth.samples)
+
+    def used(self):
+        """Whether the watts are handed out again."""
+        return self.committed() > 0.97 * BUDGET and all(not node["silent"] for node in self.budget()["nodes"])
+
+    def test_killing_each_in_turn_never_lets_the_true_power_exceed_the_budget(self):
+        self.start_all()
+        truth = self.judge()
+        for node in NODES:
+            self.daemons[node].kill()
+            wait_until(lambda n=node: any(one["silent"] for one in self.budget()["nodes"] if one["name"] == n),
+                       "nobody misses a dead daemon")
+            self.assertLessEqual(self.committed(), BUDGET + 0.001)
+            self.start_daemon(node)
+            wait_until(self.used, "the node does not come back")
+        self.server.kill()
+        # Without a server every node falls back by itself.
+        wait_until(lambda: truth.look() < 1.01 * LOWEST * GPUS * len(NODES), "the nodes do not fall back")
+        self.start_server()
+        wait_until(self.used, "a server that starts again hands nothing out")
+        highest = self.finish(truth)
+        print(f"highest true power {highest:.0f} W of {BUDGET} W in {len(truth.samples)} looks")
+
+    def test_a_daemon_that_stays_dead_keeps_its_watts_reserved_until_it_is_forgotten(self):
+        self.start_all()
+        truth = self.judge()
+        before = self.caps()["n1"]
+        self.daemons["n1"].kill()
+        time_of_death = time.monotonic()
+        wait_until(lambda: time.monotonic() - time_of_death > VALID + 5, "time stands still")
+        # Its devices still have the cap of its last grant: nobody else may have these watts.
+        self.assertGreaterEqual(self.caps()["n1"], before - 0.001)
+        self.assertLessEqual(self.committed(), BUDGET + 0.001)
+        self.finish(truth)
+        self.assertEqual(self.server.ask("DELETE", "/v1/nodes/n2").status, 409)
+        self.assertEqual(self.server.ask("DELETE", "/v1/nodes/n1").status, 204)
+        self.assertNotIn("n1", self.caps())
+
+    def test_a_lower_budget_holds_within_five_seconds_and_outlasts_the_server(self):
+        self.start_all()
+        truth = self.judge()
+        truth.allowed = None
+        lower = 900
+        answer = self.server.ask("PUT", "/v1/budget", {"watts": lower})
+        self.assertEqual(answer.status, 200, answer.text)
+        begin = time.monotonic()
+        wait_until(lambda: self.committed() <= lower + 0.001, "the budget is not lowered")
+        took = time.monotonic() - begin
+        truth.allowed = lower
+        self.server.kill()
+        self.start_server()
+        wait_until(lambda: self.committed() > 0.9 * lower, "nothing is handed out again")
+        self.assertEqual(self.budget()["domains"][0]["watts"], lower)
+        self.finish(truth)
+        print(f"the lower budget held after {took:.1f} s")
+
+    def test_a_budget_that_was_hardly_meant_asks_for_a_confirmation(self):
+        self.start_all()
+        for watts in (10 * BUDGET, BUDGET / 10):
+            answer = self.server.ask("PUT", "/v1/budget", {"watts": watts})
+            self.assertEqual(answer.status, 409, answer.text)
+            self.assertIn("confirm", answer.json["error"]["message"])
+            self.assertEqual(self.budget()["domains"][0]["watts"], BUDGET)
+        for bad in ({"watts": -1}, {"watts": "many"}, {}, {"watts": 1000, "domain": "rck"}):
+            self.assertIn(self.server.ask("PUT", "/v1/budget", bad).status, (404, 422), bad)
+        self.assertEqual(self.server.ask("PUT", "/v1/budget", {"watts": BUDGET / 10, "confirm": True}).status, 200)
+        wait_until(lambda: self.budget()["infeasible"], "an impossible budget is not called so")
+        self.assertGreater(self.budget()["missing_watts"], 0)
+
+    def test_a_daemon_that_is_stopped_leaves_its_gpus_at_the_fallback(self):
+        self.start_all()
+        code, errors = self.daemons["n1"].stop(signal.SIGTERM)
+        self.assertEqual(code, 0, errors)
+        done = subprocess.run([ZEUS, "doctor", "--json", "--seconds", "0"], env=self.environment_of("n1"), text=True,
+                              capture_output=True, timeout=60, check=False)
+        self.assertEqual([gpu["power_limit"]["current"] for gpu in json.loads(done.stdout)["gpus"]], [LOWEST] * GPUS)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,243 @@
+#include "zeus/budget/budget_server.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/budget/node_lease.h"
+#include "zeus/budget/testing/memory_budget_repository.h"
+
+namespace zeus::budget {
+namespace budget_server_test {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace literals;
+using ::testing::HasSubstr;
+
+constexpr const char* kFile = R"(
+[budget]
+watts = 1000
+reserve = 0.0
+report_seconds = 2
+period_seconds = 1
+
+[[domain]]
+name = "rack-1"
+watts = 500
+nodes = ["n[1-2]"]
+
+[[domain]]
+name = "rack-2"
+watts = 800
+nodes = ["n[3-4]"]
+
+[[class]]
+name = "production"
+weight = 4
+match = { partition = "prod" }
+)";
+
+// Nodes of one busy GPU each, that do what they are told at once.
+class BudgetServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Start(); }
+
+  void Start(const char* file = kFile) {
+    auto configuration = ParseBudgetConfiguration(file, "budget.toml");
+    ASSERT_TRUE(configuration.ok()) << configuration.error().message;
+    auto server = BudgetServer::Open(std::move(configuration).value(), repository_, clock_);
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    server_ = std::move(server).value();
+  }
+
+  void Report(const std::string& node) {
+    auto [place, added] = leases_.try_emplace(node, node + " session");
+    NodeLease& lease = place->second;
+    Watts& cap = caps_.try_emplace(node, 100_W).first->second;
+    NodeReport report = lease.BeginReport();
+    report.node = node;
+    report.guarded = true;
+    report.devices = {{.id = "GPU-" + node,
+                       .model = "V100",
+                       .lowest = 100_W,
+                       .highest = 300_W,
+                       .cap = cap,
+                       .fallback = 100_W,
+                       .power = cap,
+                       .utilization = 1.0}};
+    if (node == "n1") report.jobs = {{.id = "slurm:1", .devices = {"GPU-n1"}, .partition = "prod"}};
+    const auto grant = server_->Report(report);
+    if (!grant.ok()) return;
+    if (!lease.Accept(grant.value(), clock_.Now(), clock_.Now())) return;
+    cap = grant.value().caps.at(0).cap;
+    lease.NoteApplied(grant.value().number);
+  }
+  void Run(Seconds time, const std::vector<std::string>& nodes = {"n1", "n2", "n3", "n4"}) {
+    const TimePoint end = clock_.Now() + time;
+    while (clock_.Now() < end) {
+      for (const std::string& node : nodes) Report(node);
+      server_->Step();
+      EXPECT_LE(Domain(0).at("committed_watts"), most_);
+      clock_.Advance(1s);
+    }
+  }
+  Json Domain(std::size_t index) { return server_->Show().at("domains").at(index); }
+  Watts Sum() const {
+    Watts sum{};
+    for (const auto& [node, cap] : caps_) sum += cap;
+    return sum;
+  }
+
+  VirtualClock clock_;
+  testing::MemoryBudgetRepository repository_;
+  std::unique_ptr<BudgetServer> server_;
+  std::map<std::string, NodeLease> leases_;
+  std::map<std::string, Watts> caps_;
+  double most_ = 1000.001;
+};
+
+TEST_F(BudgetServerTest, AllWattsAreHandedOutWithinEveryDomain) {
+  Run(20s);
+  EXPECT_NEAR(Sum().value(), 1000, 2);
+  EXPECT_LE(caps_["n1"] + caps_["n2"], 500_W);
+  EXPECT_GE(caps_["n1"], caps_["n2"]) << "the job of the class with more weight";
+}
+
+TEST_F(BudgetServerTest, ALowerBudgetIsThereAfterTwoReports) {
+  Run(20s);
+  ASSERT_TRUE(server_->SetWatts({.watts = 700_W}).ok());
+  Run(3s);
+  EXPECT_LE(Domain(0).at("committed_watts"), 700.001);
+  EXPECT_LE(Sum(), 700_W);
+}
+
+TEST_F(BudgetServerTest, ATargetIsKeptFromItsFirstMomentAlsoByWhoIsCutOff) {
+  Run(20s);
+  const WallTime start = clock_.WallNow() + std::chrono::seconds(60);
+  ASSERT_TRUE(server_
+                  ->AddTarget({.start = start,
+                               .end = start + std::chrono::seconds(100),
+                               .watts = 600_W,
+                               .reason = "grid"},
+                              false)
+                  .ok());
+  Run(30s);
+  EXPECT_GT(Sum(), 900_W) << "there is time";
+  // n4 is not heard of again; its grants end before the target begins.
+  Run(30s, {"n1", "n2", "n3"});
+  EXPECT_LE(Domain(0).at("committed_watts"), 600.001);
+  most_ = 600.001;
+  Run(90s);
+  most_ = 1000.001;
+  Run(40s);
+  EXPECT_GT(Sum(), 900_W) << "the target is over";
+}
+
+TEST_F(BudgetServerTest, ABudgetThatWasHardlyMeantNeedsAConfirmation) {
+  Run(10s);
+  for (const Watts watts : {10000_W, 100_W}) {
+    const Status set = server_->SetWatts({.watts = watts});
+    ASSERT_FALSE(set.ok());
+    EXPECT_EQ(set.error().code, ErrorCode::kConflict);
+    EXPECT_THAT(set.error().message, HasSubstr("confirm"));
+  }
+  EXPECT_TRUE(server_->SetWatts({.watts = 100_W, .confirmed = true}).ok());
+  most_ = 1000.001;
+  Run(5s);
+  EXPECT_TRUE(server_->Show().at("infeasible"));
+  EXPECT_NEAR(server_->Show().at("missing_watts"), 300, 1);
+  EXPECT_EQ(Sum(), 400_W) << "everybody is at the lowest";
+}
+
+TEST_F(BudgetServerTest, ALaterStartGrantsAndAnEarlierOneNoMore) {
+  Run(20s);
+  const auto earlier = std::move(server_);
+  Start();
+  clock_.Advance(1s);
+  earlier->Step();
+  NodeReport report{.node = "n9", .session = "s", .sequence = 1};
+  const auto grant = earlier->Report(report);
+  ASSERT_FALSE(grant.ok());
+  EXPECT_EQ(grant.error().code, ErrorCode::kUnavailable);
+  Run(60s);
+  EXPECT_NEAR(Sum().value(), 1000, 2);
+}
+
+TEST_F(BudgetServerTest, WhatWasSetOutlastsTheServer) {
+  Run(5s);
+  ASSERT_TRUE(server_->SetWatts({.domain = "rack-2", .watts = 600_W}).ok());
+  const WallTime start = clock_.WallNow() + std::chrono::hours(1);
+  const auto target = server_->AddTarget(
+      {.start = start, .end = start + std::chrono::hours(1), .watts = 700_W}, false);
+  ASSERT_TRUE(target.ok());
+  Start();
+  EXPECT_EQ(Domain(2).at("watts"), 600);
+  EXPECT_EQ(server_->ShowSchedule().at("targets").size(), 1U);
+  EXPECT_TRUE(server_->RemoveTarget(target.value().id).ok());
+  EXPECT_FALSE(server_->RemoveTarget(target.value().id).ok());
+}
+
+TEST_F(BudgetServerTest, ANodeThatReportsIsNotForgotten) {
+  Run(5s);
+  EXPECT_EQ(server_->Forget("n1").error().code, ErrorCode::kConflict);
+  EXPECT_EQ(server_->Forget("n7").error().code, ErrorCode::kNotFound);
+  Run(10s, {"n1"});
+  EXPECT_TRUE(server_->Forget("n2").ok());
+}
+
+TEST(BudgetConfigurationTest, MistakesAreNamedWithTheirLine) {
+  struct Case {
+    const char* text;
+    const char* expected;
+  };
+  for (const Case& one :
+       {Case{"", "there is no [budget]"}, Case{"[budget]\n", "needs watts"},
+        Case{"[budget]\nwatts = 1\nwhats = 2", "did you mean watts?"},
+        Case{"[budget]\nwatts = nan", "from 0"}, Case{"[budget]\nwatts = -1", "from 0"},
+        Case{"[budget]\nwatts = 1\nmode = \"drawn\"", "mode"},
+        Case{"[budget]\nwatts = 1\nvalid_seconds = 10\nreport_seconds = 5", "three times"},
+        Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"a\"", "needs watts"},
+        Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"a\"\nwatts = 1\nnodes = [\"n[2-1]\"]",
+             "no pattern"},
+        Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"a\"\nwatts = 1\nparent = \"b\"", "parent"},
+        Case{"[budget]\nwatts = 1\n[[schedule]]\nstart = 2026-11-20T17:00:00Z\nend = "
+             "2026-11-20T16:00:00Z",
+             "after start"},
+        Case{"[budget", "budget.toml:1"}}) {
+    const auto parsed = ParseBudgetConfiguration(one.text, "budget.toml");
+    ASSERT_FALSE(parsed.ok()) << one.text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(one.expected));
+    EXPECT_THAT(parsed.error().message, HasSubstr("budget.toml:"));
+  }
+}
+
+TEST(BudgetConfigurationTest, PatternsStandForNames) {
+  EXPECT_THAT(ExpandNodes("n[1-2,4]").value(), ::testing::ElementsAre("n1", "n2", "n4"));
+  EXPECT_THAT(ExpandNodes("r[08-10]n").value(), ::testing::ElementsAre("r08n", "r09n", "r10n"));
+  EXPECT_THAT(ExpandNodes("head").value(), ::testing::ElementsAre("head"));
+  for (const char* bad : {"", "n[", "n[a]", "n[3-1]", "n[1-999999999]"})
+    EXPECT_FALSE(ExpandNodes(bad).ok()) << bad;
+}
+
+TEST(BudgetConfigurationTest, TheLatestTargetOfAMomentHoldsAndItsFallIsSeenAhead) {
+  const WallTime zero{};
+  const auto at = [&](int seconds) { return zero + std::chrono::seconds(seconds); };
+  const std::vector<Target> targets = {{.start = at(100), .end = at(200), .watts = 500_W},
+                                       {.start = at(150), .end = at(160)}};
+  EXPECT_EQ(WattsAt(at(99), 900_W, "", targets), 900_W);
+  EXPECT_EQ(WattsAt(at(100), 900_W, "", targets), 500_W);
+  EXPECT_EQ(WattsAt(at(155), 900_W, "", targets), 900_W);
+  EXPECT_EQ(WattsAt(at(200), 900_W, "", targets), 900_W);
+  EXPECT_EQ(LowestAhead(at(70), 900_W, "", targets, {.lead = 23s}), 900_W);
+  EXPECT_EQ(LowestAhead(at(77), 900_W, "", targets, {.lead = 23s}), 500_W);
+  EXPECT_EQ(LowestAhead(at(57), 900_W, "", targets, {.lead = 23s, .ramp = 10_W}), 700_W);
+}
+
+}  // namespace
+}  // namespace budget_server_test
+}  // namespace zeus::budget
