@@ -371,8 +371,11 @@ struct BudgetClient {
   std::unique_ptr<BudgetAgent> agent{};
   std::unique_ptr<Ticker> ticker{};
 
-  ~BudgetClient() {
+  ~BudgetClient() { Stop(); }
+  // No grant is applied any more when it returns.
+  void Stop() {
     if (client) client->Cancel();
+    ticker.reset();
   }
 };
 
@@ -472,6 +475,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   (void)notifier.Ready(ready);
   Session session(options, *daemon, servers, frame.log.get(), notifier);
   session.RunUntilSignal(*frame.signals);
+  budget.Stop();
   ZEUS_RETURN_IF_ERROR(session.End());
   return 0;
 }

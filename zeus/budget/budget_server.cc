@@ -446,8 +446,7 @@ Status BudgetServer::SetWatts(const Wish& wish) {
     const auto before = overrides_;
     overrides_[domain] = wish.watts;
     if (Status saved = Save({.settings = SettingsText()}); !saved.ok()) {
-      // A lower budget need not wait for the database.
-      if (before.contains(domain) ? wish.watts > before.at(domain) : true) overrides_ = before;
+      overrides_ = before;
       return saved;
     }
     Note("budget", fmt::format("the budget of {} is {}", book_->domains()[domain].name,

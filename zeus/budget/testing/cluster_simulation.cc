@@ -93,8 +93,11 @@ class ClusterSimulation::Auditor {
       above_[domain] = above;
     }
     sums_ = sums;
-    CheckCeilings();
-    CheckDraw();
+    if (cluster_.now_ >= next_look_) {
+      next_look_ = cluster_.now_ + cluster_.options_.between_looks;
+      CheckCeilings();
+      CheckDraw();
+    }
     share_ += sums_[0] / cluster_.budgets_[0];
     ++looks_;
   }
@@ -196,6 +199,7 @@ class ClusterSimulation::Auditor {
   std::vector<Watts> sums_;
   std::vector<Seconds> fell_at_;
   std::vector<bool> above_;
+  Seconds next_look_{0};
   double share_ = 0;
   double looks_ = 0;
 };
@@ -216,7 +220,7 @@ ClusterSimulation::ClusterSimulation(Options options)
       node->gpus.push_back({.id = fmt::format("GPU-{}-{}", i, g),
                             .number = i * options_.gpus + g,
                             .lowest = Watts(100),
-                            .highest = Watts(i % 2 == 0 ? 300 : 400)});
+                            .highest = options_.highest[i % options_.highest.size()]});
     nodes_.push_back(std::move(node));
   }
   budgets_.assign(domains_.size(), Watts(0));

@@ -55,6 +55,9 @@ class ClusterSimulation {
     std::function<Watts(std::size_t device, Watts cap)> draw{};
     // Chooses the wanted caps. The default wants arbitrary ones, above the budget too.
     std::function<void(GrantBook& book, TimePoint now)> choose{};
+    // How often ceilings and draws are looked at; sums of caps are after every event. 0: likewise.
+    Seconds between_looks{0};
+    std::vector<Watts> highest{Watts(300), Watts(400)};  // Limits of devices, node by node in turn.
     GrantBook::Options book{};
   };
   struct Outcome {
