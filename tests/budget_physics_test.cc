@@ -13,7 +13,7 @@
 // The simulated cluster with recorded jobs on its GPUs: power and time under every limit are those
 // of the workload catalogue.
 namespace zeus::budget {
-namespace cluster_physics_test {
+namespace budget_physics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -151,5 +151,5 @@ TEST(ClusterPhysicsTest, OfTwoThousandGpusNoTrueDrawExceedsTheBudgetInTrouble) {
 }
 
 }  // namespace
-}  // namespace cluster_physics_test
+}  // namespace budget_physics_test
 }  // namespace zeus::budget
