@@ -59,7 +59,7 @@ TEST(ClusterSimulationTest, NoRandomRunGrantsMoreThanTheBudget) {
                                .duration = 200s,
                                .dangers = DrawDangers(random)});
     const ClusterSimulation::Outcome outcome = cluster.Run();
-    ASSERT_THAT(outcome.violations, testing::IsEmpty());
+    ASSERT_THAT(outcome.violations, ::testing::IsEmpty());
     events += outcome.events;
     raises += outcome.raises;
     server_starts += outcome.server_starts;
@@ -79,7 +79,7 @@ TEST(ClusterSimulationTest, NoRandomRunGrantsMoreThanTheBudget) {
 TEST(ClusterSimulationTest, WithoutTroubleALowerBudgetHoldsWithinFiveSeconds) {
   ClusterSimulation cluster({.seed = 7, .racks = 4, .nodes = 16, .gpus = 4, .duration = 400s});
   const ClusterSimulation::Outcome outcome = cluster.Run();
-  EXPECT_THAT(outcome.violations, testing::IsEmpty());
+  EXPECT_THAT(outcome.violations, ::testing::IsEmpty());
   EXPECT_GT(outcome.budget_falls, 5U);
   EXPECT_GT(outcome.slowest_fall, 0s);
   EXPECT_LT(outcome.slowest_fall, 5s);

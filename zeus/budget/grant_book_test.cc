@@ -28,7 +28,7 @@ NodeReport ReportOf(const std::string& node, std::uint64_t sequence, std::uint64
           {.id = "GPU-" + node, .lowest = 100_W, .highest = 300_W, .cap = cap, .fallback = 100_W}}};
 }
 
-class GrantBookTest : public testing::Test {
+class GrantBookTest : public ::testing::Test {
  protected:
   void SetUp() override {
     book_.SetLimits({500_W});
@@ -243,7 +243,7 @@ TEST(MessagesTest, NumbersThatAreNoPowerAreRefusedByName) {
     json["devices"][0][one.field] = one.value;
     const auto parsed = ParseNodeReport(json);
     ASSERT_FALSE(parsed.ok()) << one.field;
-    EXPECT_THAT(parsed.error().message, testing::HasSubstr("devices[0]")) << one.field;
+    EXPECT_THAT(parsed.error().message, ::testing::HasSubstr("devices[0]")) << one.field;
   }
 }
 
