@@ -131,6 +131,7 @@ TEST_F(BudgetServerTest, ATargetIsKeptFromItsFirstMomentAlsoByWhoIsCutOff) {
   // n4 is not heard of again; its grants end before the target begins.
   Run(30s, {"n1", "n2", "n3"});
   EXPECT_LE(Domain(0).at("committed_watts"), 600.001);
+  caps_["n4"] = 100_W;  // It has fallen back by itself.
   most_ = 600.001;
   Run(90s);
   most_ = 1000.001;
@@ -197,7 +198,7 @@ TEST(BudgetConfigurationTest, MistakesAreNamedWithTheirLine) {
   };
   for (const Case& one :
        {Case{"", "there is no [budget]"}, Case{"[budget]\n", "needs watts"},
-        Case{"[budget]\nwatts = 1\nwhats = 2", "did you mean watts?"},
+        Case{"[budget]\nwatts = 1\nwats = 2", "did you mean watts?"},
         Case{"[budget]\nwatts = nan", "from 0"}, Case{"[budget]\nwatts = -1", "from 0"},
         Case{"[budget]\nwatts = 1\nmode = \"drawn\"", "mode"},
         Case{"[budget]\nwatts = 1\nvalid_seconds = 10\nreport_seconds = 5", "three times"},

@@ -40,8 +40,7 @@ class BudgetTable {
     target = Watts(watts);
   }
   void Power(const char* key, std::optional<Watts>& target) {
-    if (table_.get(key) == nullptr) return;
-    Power(key, target.emplace());
+    if (Find(key) != nullptr) Power(key, target.emplace());
   }
   void Duration(const char* key, double lowest, double highest, Seconds& target) {
     double seconds = target.count();
