@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/zeus/http_server_frame.h"
 #include "zeus/base/clock.h"
@@ -136,10 +137,12 @@ Result<int> Serve(const ServeOptions& options) {
   for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
   server::JobFeed feed(service, clock);
+  std::vector<std::string> features = {"jobs", "plans"};
+  if (budget) features.emplace_back("budget");
   const web::Application application(
       {.program = "zeus serve",
        .version = Version(),
-       .features = {"jobs", "plans"},
+       .features = features,
        .token = frame.tokens ? web::TokenUse::kRequired : web::TokenUse::kNone,
        .origins = OriginOptions(options)});
   server::Api api(service, metrics, frame.log.get(),
