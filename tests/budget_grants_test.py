@@ -32,11 +32,9 @@ class Truth(threading.Thread):
         self.done = threading.Event()
 
     def look(self):
-        watts = 0.0
-        for node in NODES:
-            done = self.test.run_sim("truth", "--name", node, "--json")
-            watts += sum(gpu["power_watts"] for gpu in json.loads(done.stdout))
-        return watts
+        looks = [subprocess.Popen([ZEUS, "sim", "truth", "--name", node, "--json"], env=self.test.environment,
+                                  stdout=subprocess.PIPE, text=True) for node in NODES]
+        return sum(gpu["power_watts"] for look in looks for gpu in json.loads(look.communicate(timeout=60)[0]))
 
     def run(self):
         while not self.done.wait(0.1):
@@ -125,13 +123,13 @@ nodes = ["n[1-4]"]
         truth = Truth(self)
         truth.allowed = BUDGET
         truth.start()
-        self.addCleanup(truth.done.set)
+        self.addCleanup(lambda: (truth.done.set(), truth.join()))
         return truth
 
     def finish(self, truth):
+        wait_until(lambda: len(truth.samples) > 20, "nobody looks at the true power")
         truth.done.set()
         truth.join()
-        self.assertGreater(len(truth.samples), 20)
         self.assertEqual(truth.violations(), [])
         return max(sample[1] for sample in truth.samples)
 
@@ -177,9 +175,9 @@ nodes = ["n[1-4]"]
         truth = self.judge()
         truth.allowed = None
         lower = 900
+        begin = time.monotonic()
         answer = self.server.ask("PUT", "/v1/budget", {"watts": lower})
         self.assertEqual(answer.status, 200, answer.text)
-        begin = time.monotonic()
         wait_until(lambda: self.committed() <= lower + 0.001, "the budget is not lowered")
         took = time.monotonic() - begin
         truth.allowed = lower

@@ -27,6 +27,8 @@ constexpr double kSmallShare = 0.01;
 constexpr double kLargeRise = 1.25;
 constexpr double kIdleUtilization = 0.01;  // A device that is used less is idle.
 constexpr double kIdleWeight = 1e-6;
+constexpr double kBoundShare = 0.95;  // Of its cap: a device that draws more is bound by it.
+constexpr Seconds kSettled = 10s;     // After that the draw follows a new cap.
 
 GrantBook::Options BookOptions(const BudgetConfiguration& configuration,
                                std::uint64_t incarnation) {
@@ -168,7 +170,8 @@ const JobClass* BudgetServer::ClassOf(const JobReport& job) const {
 
 // The power curve of a job on this device: its profile, or what is assumed of a job like it.
 water_filling::SharedCurve BudgetServer::CurveOf(const JobReport* report,
-                                                 const GrantBook::DeviceView& device, bool idle) {
+                                                 const GrantBook::DeviceView& device,
+                                                 bool idle) const {
   if (report != nullptr && !report->curve.empty()) {
     std::vector<water_filling::CurveSample> samples;
     for (const CurveReport& point : report->curve) {
@@ -181,8 +184,10 @@ water_filling::SharedCurve BudgetServer::CurveOf(const JobReport* report,
       return std::make_shared<const water_filling::PowerCurve>(std::move(curve).value());
   }
   water_filling::PowerCurve::Unknown unknown{.lowest = device.lowest, .highest = device.highest};
-  if (device.power && !idle) {
-    unknown.limit = device.ceiling;
+  // The draw under a cap that binds would tell of the cap alone, and follow it up and down.
+  const auto appetite = appetites_.find(device.id);
+  if (device.power && !idle && appetite != appetites_.end() && !appetite->second.bound) {
+    unknown.limit = appetite->second.cap;
     unknown.draw = device.power;
   }
   auto curve = water_filling::PowerCurve::Assumed(unknown);
@@ -381,6 +386,23 @@ TimePoint BudgetServer::Step() {
   return now + kStepPeriod;
 }
 
+// A cap that was changed a moment ago tells nothing yet: the draw follows.
+void BudgetServer::NoteAppetite(const NodeReport& report, TimePoint now) {
+  for (const DeviceReport& device : report.devices) {
+    Appetite& appetite = appetites_[device.id];
+    const Watts change = device.cap - appetite.cap;
+    if (change > kSmallChange || change < -1 * kSmallChange) {
+      appetite.cap = device.cap;
+      appetite.since = now;
+    }
+    if (!device.power) continue;
+    if (*device.power >= kBoundShare * device.cap)
+      appetite.bound = true;
+    else if (now - appetite.since >= kSettled)
+      appetite.bound = false;
+  }
+}
+
 Result<Grant> BudgetServer::Report(const NodeReport& report) {
   const std::lock_guard lock(mutex_);
   const TimePoint now = clock_.Now();
@@ -391,6 +413,7 @@ Result<Grant> BudgetServer::Report(const NodeReport& report) {
   const bool known = book_->CommittedOf(report.node, now) > Watts(0);
   book_->Hear(report, DomainOf(report.node), now);
   if (!known) next_decision_ = now;
+  NoteAppetite(report, now);
   auto grant = book_->Answer(report.node, now);
   if (!grant)
     return Error{ErrorCode::kUnavailable, "the node is taken into the budget: report again"};

@@ -105,7 +105,15 @@ class BudgetServer {
     bool assumed = false;
   };
 
+  // How much a device wants, as far as its draw tells.
+  struct Appetite {
+    Watts cap{};
+    TimePoint since{};  // The cap has been this one since then.
+    bool bound = true;  // It draws what it may, and perhaps would draw more.
+  };
+
   // All below need mutex_.
+  void NoteAppetite(const NodeReport& report, TimePoint now);
   std::size_t DomainOf(const std::string& node) const;
   Result<std::size_t> FindDomain(const std::string& name) const;
   Watts BaseOf(std::size_t domain) const;
@@ -115,8 +123,8 @@ class BudgetServer {
   Question Ask(const std::vector<GrantBook::NodeView>& nodes,
                const std::vector<Watts>& limits) const;
   void Decide(TimePoint now);
-  static water_filling::SharedCurve CurveOf(const JobReport* report,
-                                            const GrantBook::DeviceView& device, bool idle);
+  water_filling::SharedCurve CurveOf(const JobReport* report, const GrantBook::DeviceView& device,
+                                     bool idle) const;
   water_filling::Job MakeJob(const std::string& name, const JobReport* report,
                              const GrantBook::DeviceView& device, bool idle) const;
   void AskForDevices(const GrantBook::NodeView& node, Question& question) const;
@@ -152,6 +160,7 @@ class BudgetServer {
   std::optional<water_filling::Allocation> allocation_{};
   std::vector<JobLine> jobs_{};
   std::map<std::string, bool> silent_{};
+  std::map<std::string, Appetite> appetites_{};  // By device.
   std::deque<Event> events_{};
   std::uint64_t next_event_ = 1;
   Figures figures_{};
