@@ -44,6 +44,7 @@ void GrantBook::Expect(const std::string& node, std::size_t domain, Watts watts)
 void GrantBook::Restore(const StoredNode& stored, std::size_t domain, TimePoint now) {
   Node& node = NodeOf(stored.name, domain);
   node.guarded = stored.guarded;
+  node.stored_guarded = stored.guarded;
   node.expected = Watts(0);
   // Grants of the earlier start were given before this moment.
   node.held_until = ExpiryOfGrantAt(now);
@@ -275,7 +276,10 @@ std::vector<Watts> GrantBook::NextCaps(const Node& node, Raises raises,
     }
     Watts cap = std::min(device.fitted, device.ceiling);
     // Where more is committed than may be, ceilings are to fall, so no cap rises within its own.
-    if (over) cap = std::min(cap, device.authorised);
+    // It may hold less than its ceiling, after a restart of the server for one.
+    if (over)
+      cap = std::min(
+          {cap, device.authorised, std::max({device.reported, device.lowest, device.fallback})});
     if (device.fitted > device.ceiling + kNothing && raises == Raises::kAllowed) {
       const Watts most = std::min(device.fitted, device.ceiling + std::max(Watts(0), room));
       // Limits are whole watts.
@@ -295,8 +299,9 @@ void GrantBook::AddToStore(const std::string& name, const Node& node,
                            const std::vector<Watts>& caps, std::vector<StoredNode>& raised,
                            std::vector<StoredNode>& lowered) {
   StoredNode stored{.name = name, .guarded = node.guarded};
-  bool rises = false;
-  bool falls = false;
+  // A later start must not take an unguarded node for one that falls back by itself.
+  bool rises = node.stored_guarded && !node.guarded;
+  bool falls = node.guarded && !node.stored_guarded;
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Device& device = node.devices[i];
     const Watts ceiling = std::max(device.ceiling, caps[i]);
@@ -333,7 +338,7 @@ GrantBook::Plan GrantBook::MakePlan(TimePoint now, Raises raises) {
   for (auto at = begin; at != nodes_.end(); ++at) visit(at->first, at->second);
   for (auto at = nodes_.begin(); at != begin; ++at) visit(at->first, at->second);
   // What rises is stored together with what has made room for it.
-  if (!plan.to_store.empty()) std::ranges::move(lowered, std::back_inserter(plan.to_store));
+  std::ranges::move(lowered, std::back_inserter(plan.to_store));
   if (begin != nodes_.end())
     first_to_raise_ = std::next(begin) == nodes_.end() ? "" : std::next(begin)->first;
   else
@@ -346,6 +351,7 @@ void GrantBook::Adopt(const Plan& plan, TimePoint now) {
   for (const StoredNode& stored : plan.to_store) {
     const auto found = nodes_.find(stored.name);
     if (found == nodes_.end()) continue;
+    found->second.stored_guarded = stored.guarded;
     for (const StoredDevice& one : stored.devices)
       for (Device& device : found->second.devices)
         if (device.id == one.id) device.stored = one.ceiling;
@@ -363,6 +369,7 @@ void GrantBook::NoteFailedStore(const Plan& plan) {
   for (const StoredNode& stored : plan.to_store) {
     const auto found = nodes_.find(stored.name);
     if (found == nodes_.end()) continue;
+    found->second.stored_guarded = found->second.stored_guarded || stored.guarded;
     for (const StoredDevice& one : stored.devices)
       for (Device& device : found->second.devices)
         if (device.id == one.id) device.stored = std::min(device.stored, one.ceiling);

@@ -164,6 +164,7 @@ class GrantBook {
     std::size_t domain = 0;
     bool heard = false;
     bool guarded = false;
+    bool stored_guarded = false;
     Watts expected{};  // Committed before the first report.
     std::string session{};
     std::uint64_t sequence = 0;
