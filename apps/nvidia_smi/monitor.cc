@@ -11,26 +11,26 @@ namespace zeus::nvidia_smi {
 namespace {
 
 struct Column {
-  char group;
   std::string_view name;
   std::string_view unit;
+  std::string_view field;  // Its whole part is shown.
   int width;
-  std::string_view field;  // Its whole part is shown; empty where no GPU has the value.
+  char group;  // Under which -s selects it.
 };
 
 constexpr Column kColumns[] = {
-    {'p', "pwr", "W", 5, "power.draw"},
-    {'p', "gtemp", "C", 6, "temperature.gpu"},
-    {'p', "mtemp", "C", 6, "temperature.memory"},
-    {'u', "sm", "%", 5, "utilization.gpu"},
-    {'u', "mem", "%", 5, "utilization.memory"},
-    {'u', "enc", "%", 5, "utilization.encoder"},
-    {'u', "dec", "%", 5, "utilization.decoder"},
-    {'c', "mclk", "MHz", 6, "clocks.current.memory"},
-    {'c', "pclk", "MHz", 6, "clocks.current.graphics"},
-    {'m', "fb", "MB", 7, "memory.used"},
-    {'e', "sbecc", "errs", 6, "ecc.errors.corrected.volatile.total"},
-    {'e', "dbecc", "errs", 6, "ecc.errors.uncorrected.volatile.total"},
+    {"pwr", "W", "power.draw", 5, 'p'},
+    {"gtemp", "C", "temperature.gpu", 6, 'p'},
+    {"mtemp", "C", "temperature.memory", 6, 'p'},
+    {"sm", "%", "utilization.gpu", 5, 'u'},
+    {"mem", "%", "utilization.memory", 5, 'u'},
+    {"enc", "%", "utilization.encoder", 5, 'u'},
+    {"dec", "%", "utilization.decoder", 5, 'u'},
+    {"mclk", "MHz", "clocks.current.memory", 6, 'c'},
+    {"pclk", "MHz", "clocks.current.graphics", 6, 'c'},
+    {"fb", "MB", "memory.used", 7, 'm'},
+    {"sbecc", "errs", "ecc.errors.corrected.volatile.total", 6, 'e'},
+    {"dbecc", "errs", "ecc.errors.uncorrected.volatile.total", 6, 'e'},
 };
 
 std::string WholePart(const Gpu& gpu, std::string_view field) {

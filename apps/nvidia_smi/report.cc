@@ -178,6 +178,7 @@ struct Section {
   std::vector<Line> lines;
 };
 
+// A table. NOLINTNEXTLINE(readability-function-size)
 const std::vector<Section>& Sections() {
   static const std::vector<Section> sections = {
       {"",
