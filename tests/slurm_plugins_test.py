@@ -18,7 +18,7 @@ class SlurmTestCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        reason = slurm_testing.missing(plugins=True, accounting=cls.arguments.get("accounting", False),
+        reason = slurm_testing.missing(plugins=cls.arguments.get("plugins", False), accounting=cls.arguments.get("accounting", False),
                                        constrain=cls.arguments.get("constrain", False))
         if reason:
             raise unittest.SkipTest(reason)

@@ -4,7 +4,7 @@
 Each node has simulated GPUs and a zeusd. With accounting=True there are a MariaDB and a slurmdbd, too. All processes end with the test,
 also when it is killed. It needs root, and the packages that missing() names.
 
-    slurm_testing.py [--nodes 4] [--gpus 1xV100] [--accounting] -- COMMAND…     runs a command on such a cluster
+    slurm_testing.py [--nodes 4] [--gpus 1xV100] [--accounting] [--plugins] -- COMMAND…     runs a command on such a cluster
 """
 
 import argparse
@@ -461,12 +461,14 @@ def main():
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--gpus", default="1xV100")
     parser.add_argument("--accounting", action="store_true")
+    parser.add_argument("--plugins", action="store_true")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
-    reason = missing(accounting=options.accounting)
+    reason = missing(accounting=options.accounting, plugins=options.plugins)
     if reason:
         sys.exit(f"slurm_testing: {reason}")
-    cluster = Cluster(options.nodes, options.gpus, accounting=options.accounting)
+    cluster = Cluster(options.nodes, options.gpus, accounting=options.accounting, plugins=options.plugins,
+                      spank=f"admin_comment={ZEUS}")
     try:
         sys.exit(subprocess.run(options.command, env=cluster.environment, check=False).returncode)
     finally:

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -61,14 +62,23 @@ Result<std::string> AskSlurm(const std::vector<std::string>& command, Seconds ti
   return outcome.output;
 }
 
-// The value of "AdminComment=…" in the answer of scontrol show job, which has a line for each.
-std::string CommentIn(std::string_view answer) {
-  constexpr std::string_view kName = "AdminComment=";
-  const std::size_t begin = answer.find(kName);
-  if (begin == std::string_view::npos) return "";
-  const std::string_view rest = answer.substr(begin + kName.size());
-  const std::string_view value = Trim(rest.substr(0, rest.find('\n')));
-  return value == "(null)" ? "" : std::string(value);
+// The comment of a job in Slurm's accounting, which has ` for ".
+Result<std::string> ReadComment(const std::string& job) {
+  ZEUS_TRY(std::string answer,
+           AskSlurm({"sacct", "-nPXj", job, "-o", "AdminComment"}, kLongestClient));
+  answer.resize(std::min(answer.find('\n'), answer.size()));
+  std::ranges::replace(answer, '`', '"');
+  return answer;
+}
+
+// slurmctld changes no comment of a job that has ended, so the accounting does.
+Status ChangeComment(const std::string& job, std::string comment) {
+  std::ranges::replace(comment, '"', '`');
+  const std::string set = "admincomment=" + comment;
+  const auto done = AskSlurm(
+      {"sacctmgr", "-i", "modify", "job", "where", "jobid=" + job, "set", set}, kLongestClient);
+  if (done.ok()) return Ok();
+  return done.error();
 }
 
 // Puts the energy of this node into the job's comment. Nodes of a job do so at the same time, and
@@ -84,13 +94,11 @@ Status WriteComment(const SlurmOptions& options, const std::string& key) {
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   const std::string job = key.substr(key.find_last_of(".:") + 1);
   for (int i = 0; i < kTriesOfComment; ++i) {
-    ZEUS_TRY(const std::string shown, AskSlurm({"scontrol", "show", "job", job}, kLongestClient));
-    const std::string present = CommentIn(shown);
+    ZEUS_TRY(const std::string present, ReadComment(job));
     const std::string wanted =
         CommentWith(present, share, limit ? std::optional(Watts(*limit)) : std::nullopt);
     if (present == wanted) return Ok();
-    ZEUS_RETURN_IF_ERROR(
-        AskSlurm({"scontrol", "update", "jobid=" + job, "admincomment=" + wanted}, kLongestClient));
+    ZEUS_RETURN_IF_ERROR(ChangeComment(job, wanted));
   }
   return Ok();
 }

@@ -51,7 +51,10 @@ double SigmaOf(const std::vector<NodeShare>& shares) {
 double Rounded(double joules) { return std::round(joules * 10) / 10; }
 
 Json ParseComment(std::string_view comment) {
-  const auto parsed = ParseJson(comment);
+  // Slurm's accounting stores ` for ".
+  std::string text(comment);
+  std::ranges::replace(text, '`', '"');
+  const auto parsed = ParseJson(text);
   return parsed.ok() && parsed.value().is_object() ? parsed.value() : Json::object();
 }
 
