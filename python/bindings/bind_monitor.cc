@@ -194,6 +194,8 @@ void BindMonitor(py::module_& core) {
             return MeasurementObject(Unwrap(monitor->energy().PeekWindow(WindowName(key))));
           },
           py::arg("key"))
+      .def_property_readonly("open_windows",
+                             [](const Monitor& monitor) { return monitor.energy().OpenWindows(); })
       .def("reset_windows", [](Monitor& monitor) { monitor.energy().CancelAllWindows(); })
       .def("close", &Monitor::Close)
       .def_property_readonly("closed", &Monitor::closed)

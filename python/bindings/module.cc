@@ -2,6 +2,7 @@
 
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
+#include "python/bindings/documentation.h"
 #include "python/bindings/measurement.h"
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/version.h"
@@ -32,6 +33,7 @@ PYBIND11_MODULE(_core, core) {
   BindPipeline(core);
   BindMetrics(core);
   BindCarbon(core);
+  Document(core);
   RefuseBareObjects();
   // Recorder threads must end and knobs be restored before the interpreter is finalised.
   py::module_::import("atexit").attr("register")(py::cpp_function(&Closeable::CloseAll));

@@ -291,7 +291,9 @@ for each in (monitor, other, monitor, other):
     def test_nonsense_is_refused_with_a_sentence(self):
         self.assertRaisesRegex(ValueError, "gpu_indices is empty", PowerMonitor, [])
         self.assertRaisesRegex(ValueError, "power_domains is empty", PowerMonitor, power_domains=[])
-        self.assertRaisesRegex(TypeError, "PowerDomain", PowerMonitor, power_domains=["x"])
+        self.assertRaisesRegex(ValueError, "device_instant", PowerMonitor, power_domains=["x"])
+        self.assertRaisesRegex(TypeError, "PowerDomain", PowerMonitor, power_domains=[1])
+        self.assertRaisesRegex(TypeError, "list of domains", PowerMonitor, power_domains="device_instant")
         self.assertRaisesRegex(ValueError, "update_period", PowerMonitor, update_period=math.nan)
         self.assertRaisesRegex(ValueError, "max_samples", PowerMonitor, max_samples_per_gpu=0)
         self.assertRaisesRegex(ZeusGPUNotFoundError, "no GPU 9", PowerMonitor, [9])

@@ -198,13 +198,13 @@ class _Updated(Metric):
         self.update_period = update_period
         super().__init__(monitor, owns_monitor, pushgateway_url, job, instance)
 
-    def begin_window(self, name: str, sync_execution: bool = True) -> None:
+    def begin_window(self, name: str, sync_execution: bool = False) -> None:
         """Begins a window, whose metrics are pushed in every period from now on."""
         super().begin_window(name, sync_execution)
         key = self._open[name]
         self._publisher.begin(self._KIND, self.monitor, key, name, self.update_period)
 
-    def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
+    def end_window(self, name: str, sync_execution: bool = False) -> Measurement:
         """Ends a window. Its metrics keep their last value."""
         measurement = super().end_window(name, sync_execution)
         self._publisher.end(self._KIND, f"{self._PREFIX}{name}", name, measurement)

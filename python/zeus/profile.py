@@ -38,29 +38,29 @@ _RANGE = tuple(float(seconds) for seconds in range(1, 11))
 
 
 def measure(
-    fn: Callable[[], Any],
-    monitor: Any,
+    target_function: Callable[[], Any],
+    zeus_monitor: Any,
     measurement_duration: float,
     cooldown_duration: float,
     num_warmup_iterations: int = 10,
     num_calibration_iterations: int = 100,
     warmup_settle_duration: float | None = None,
 ) -> TrialResult:
-    """Measures energy and time of one call of `fn`, with as many calls as fill the duration.
+    """Measures energy and time of one call of `target_function`, with as many calls as fill the duration.
 
     Calls it to warm up, then to learn how long a call takes, lets the devices rest, warms up again
     and measures.
 
     Args:
-        fn: What is to be measured.
-        monitor: A ZeusMonitor. All its devices count.
+        target_function: What is to be measured.
+        zeus_monitor: A ZeusMonitor. All its devices count.
         measurement_duration: Seconds that the measurement lasts, as far as calls last alike.
         cooldown_duration: Seconds of rest before it.
         num_warmup_iterations: Calls before each measurement.
         num_calibration_iterations: Calls from which the time of one is learnt.
         warmup_settle_duration: Seconds of rest after these; None for `cooldown_duration`.
     """
-    trials = Trials(fn, monitor, num_warmup_iterations)
+    trials = Trials(target_function, zeus_monitor, num_warmup_iterations)
     _checks.positive("measurement_duration", measurement_duration)
     with trials:
         seconds = trials.calibrate(num_calibration_iterations)
@@ -70,9 +70,9 @@ def measure(
 
 
 def profile_measurement_duration(
-    fn: Callable[[], Any],
-    monitor: Any,
-    range: Sequence[float] = _RANGE,
+    target_function: Callable[[], Any],
+    zeus_monitor: Any,
+    measurement_duration_search_range: Sequence[float] | None = None,
     cooldown_duration: float = 10.0,
     num_trials: int = 10,
     num_warmup_trials: int = 2,
@@ -86,8 +86,8 @@ def profile_measurement_duration(
     """Returns how reproducible measurements of different lengths are.
 
     Args:
-        fn, monitor: As for `measure`.
-        range: The lengths to try, in seconds.
+        target_function, zeus_monitor: As for `measure`.
+        measurement_duration_search_range: The lengths to try, in seconds; None for 1 to 10.
         cooldown_duration: Seconds of rest before each trial.
         num_trials: Trials for each length, at most: they end once it is clear, with 95 %
             confidence, on which side of the threshold their standard deviation is.
@@ -99,10 +99,10 @@ def profile_measurement_duration(
         stop_when_valid: Leave out the lengths after the first that is good enough.
     """
     return _sweep(
-        Trials(fn, monitor, num_warmup_iterations),
+        Trials(target_function, zeus_monitor, num_warmup_iterations),
         "measurement_duration",
         {"cooldown_duration": cooldown_duration},
-        range,
+        measurement_duration_search_range,
         (num_trials, num_warmup_trials, trial_stddev_threshold),
         (num_calibration_iterations, iteration_duration),
         stop_when_valid,
@@ -110,9 +110,9 @@ def profile_measurement_duration(
 
 
 def profile_cooldown_duration(
-    fn: Callable[[], Any],
-    monitor: Any,
-    range: Sequence[float] = _RANGE,
+    target_function: Callable[[], Any],
+    zeus_monitor: Any,
+    cooldown_duration_search_range: Sequence[float] | None = None,
     measurement_duration: float = 10.0,
     num_trials: int = 10,
     num_warmup_trials: int = 2,
@@ -125,13 +125,13 @@ def profile_cooldown_duration(
 ) -> SweepReport:
     """Returns how reproducible measurements are after rests of different lengths.
 
-    See `profile_measurement_duration`; here `range` has the lengths of the rest.
+    See `profile_measurement_duration`; here `cooldown_duration_search_range` has the lengths of the rest.
     """
     return _sweep(
-        Trials(fn, monitor, num_warmup_iterations),
+        Trials(target_function, zeus_monitor, num_warmup_iterations),
         "cooldown_duration",
         {"measurement_duration": measurement_duration},
-        range,
+        cooldown_duration_search_range,
         (num_trials, num_warmup_trials, trial_stddev_threshold),
         (num_calibration_iterations, iteration_duration),
         stop_when_valid,
@@ -139,23 +139,24 @@ def profile_cooldown_duration(
 
 
 def profile_parameters(
-    fn: Callable[[], Any],
-    monitor: Any,
-    measurement_range: Sequence[float] = _RANGE,
-    cooldown_range: Sequence[float] = _RANGE,
-    cooldown_duration: float = 10.0,
+    target_function: Callable[[], Any],
+    zeus_monitor: Any,
+    measurement_duration_search_range: Sequence[float] | None = None,
+    cooldown_duration_search_range: Sequence[float] | None = None,
     num_trials: int = 10,
     num_warmup_trials: int = 2,
     trial_stddev_threshold: float = 0.01,
     num_warmup_iterations: int = 10,
     num_calibration_iterations: int = 100,
-    iteration_duration: float | None = None,
     *,
+    cooldown_duration: float = 10.0,
+    iteration_duration: float | None = None,
     stop_when_valid: bool = False,
 ) -> tuple[SweepReport, SweepReport]:
     """Both: first how long to measure, then, measuring so long, how long to rest before.
 
-    `report.best` of each is the value to use; None if none of those tried is good enough.
+    `report.best` of each is the value to use; None if none of those tried is good enough. While
+    the length is found the rest before each trial is `cooldown_duration`.
     """
     common: dict[str, Any] = {
         "num_trials": num_trials,
@@ -167,14 +168,19 @@ def profile_parameters(
         "stop_when_valid": stop_when_valid,
     }
     lengths = profile_measurement_duration(
-        fn, monitor, measurement_range, cooldown_duration, **common
+        target_function,
+        zeus_monitor,
+        measurement_duration_search_range,
+        cooldown_duration,
+        **common,
     )
     best = lengths.best
+    longest = max(measurement_duration_search_range or _RANGE)
     rests = profile_cooldown_duration(
-        fn,
-        monitor,
-        cooldown_range,
-        max(measurement_range) if best is None else best.measurement_duration,
+        target_function,
+        zeus_monitor,
+        cooldown_duration_search_range,
+        longest if best is None else best.measurement_duration,
         **common,
     )
     return lengths, rests
@@ -184,14 +190,16 @@ def _sweep(
     trials: Trials,
     swept: str,
     fixed: dict[str, float],
-    values: Sequence[float],
+    given: Sequence[float] | None,
     repetitions: tuple[int, int, float],
     calibration: tuple[int, float | None],
     stop_when_valid: bool,
 ) -> SweepReport:
+    searched = f"{swept}_search_range"
+    values = _RANGE if given is None else given
     if not values:
-        raise InvalidArgumentError("range is empty: name at least one number of seconds")
-    for name, value in (*fixed.items(), *((f"{swept} in range", value) for value in values)):
+        raise InvalidArgumentError(f"{searched} is empty: name at least one number of seconds")
+    for name, value in (*fixed.items(), *((f"each of {searched}", value) for value in values)):
         if "cooldown" in name:
             _checks.not_negative(name, value)
         else:

@@ -82,6 +82,7 @@ class EnergyMonitor::State {
   Result<Measurement> Peek(std::string_view name) const;
   Status Cancel(std::string_view name);
   void CancelAll();
+  std::vector<std::string> OpenNames() const;
   Result<Measurement> Refined(WindowId id);
   // The refined result, or the immediate one of a window that is not settled yet.
   Result<Measurement> BestSoFar(WindowId id);
@@ -274,6 +275,14 @@ Status EnergyMonitor::State::Cancel(std::string_view name) {
   if (open == open_.end()) return NotOpen(name);
   Forget(open, clock_.Now());
   return Ok();
+}
+
+std::vector<std::string> EnergyMonitor::State::OpenNames() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, window] : open_) names.emplace_back(name);
+  std::ranges::sort(names);
+  return names;
 }
 
 void EnergyMonitor::State::CancelAll() {
@@ -566,6 +575,7 @@ Result<Measurement> EnergyMonitor::PeekWindow(std::string_view name) const {
 }
 Status EnergyMonitor::CancelWindow(std::string_view name) { return state_->Cancel(name); }
 void EnergyMonitor::CancelAllWindows() { state_->CancelAll(); }
+std::vector<std::string> EnergyMonitor::OpenWindows() const { return state_->OpenNames(); }
 Result<Measurement> EnergyMonitor::RefinedResult(WindowId id) {
   state_->CatchUp();
   return state_->Refined(id);

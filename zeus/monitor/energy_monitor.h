@@ -116,6 +116,8 @@ class EnergyMonitor {
   // Forgets an open window. No window gets its energy.
   Status CancelWindow(std::string_view name);
   void CancelAllWindows();
+  // The names of the windows that are open, in order of their names.
+  std::vector<std::string> OpenWindows() const;
 
   // The final result of a window that was ended. kUnavailable until the sensor has shown what
   // happened at its end; kNotFound when the id is unknown or its result was given or dropped.

@@ -124,6 +124,9 @@ class Monitor:
     def _end_window(self, key: str, sync_execution: bool, cancel: bool) -> Measurement: ...
     def peek_window(self, key: str) -> Measurement:
         """Returns the energy of an open window so far. It stays open."""
+    @property
+    def open_windows(self) -> list[str]:
+        """The names of the open windows, sorted."""
     def reset_windows(self) -> None:
         """Forgets all open windows."""
     def close(self) -> None:

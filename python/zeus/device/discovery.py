@@ -7,7 +7,16 @@ from typing import Any, Callable, TypeVar, cast
 
 from zeus._core.device import Devices
 
-__all__ = ["find_devices", "forget", "reasons", "view"]
+__all__ = [
+    "amdsmi_is_available",
+    "find_devices",
+    "forget",
+    "jetson_is_available",
+    "nvml_is_available",
+    "rapl_is_available",
+    "reasons",
+    "view",
+]
 
 # Environment variables that decide which devices a process sees.
 _VARIABLES = (
@@ -50,6 +59,30 @@ def forget() -> None:
     global _found
     _found = None
     _views.clear()
+
+
+def nvml_is_available() -> bool:
+    """Returns whether this process sees a GPU of NVIDIA."""
+    return _has_vendor("NVIDIA")
+
+
+def amdsmi_is_available() -> bool:
+    """Returns whether this process sees a GPU of AMD."""
+    return _has_vendor("AMD")
+
+
+def rapl_is_available() -> bool:
+    """Returns whether the energy of a CPU can be read."""
+    return bool(find_devices().cpus)
+
+
+def jetson_is_available() -> bool:
+    """Returns whether this machine is a board with measured supply rails."""
+    return bool(find_devices().rails)
+
+
+def _has_vendor(name: str) -> bool:
+    return any(gpu.vendor == name for gpu in find_devices().gpus)
 
 
 def reasons(devices: Devices, *kinds: str) -> str:

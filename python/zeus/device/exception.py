@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from zeus.errors import ZeusError
+from zeus.exception import ZeusBaseError
 
-__all__ = ["ZeusBaseCPUError", "ZeusBaseError", "ZeusBaseGPUError", "ZeusBaseSoCError"]
-
-
-class ZeusBaseError(ZeusError):
-    """An error of a device; `message` describes it and a fix."""
+__all__ = [
+    "ZeusBaseCPUError",
+    "ZeusBaseError",
+    "ZeusBaseGPUError",
+    "ZeusBaseSoCError",
+    "ZeusdError",
+]
 
 
 class ZeusBaseGPUError(ZeusBaseError):
@@ -21,3 +23,7 @@ class ZeusBaseCPUError(ZeusBaseError):
 
 class ZeusBaseSoCError(ZeusBaseError):
     """The base of all exceptions about boards."""
+
+
+class ZeusdError(ZeusBaseError):
+    """An error of zeusd or of a request to it."""

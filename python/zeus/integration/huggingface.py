@@ -84,9 +84,28 @@ class HFGlobalPowerLimitOptimizer(_TrainerCallback):
     The optimiser itself, with `state`, `savings` and so on, is `optimizer`.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        monitor: ZeusMonitor,
+        optimum_selector: OptimumSelector | None = None,
+        wait_steps: int = 1,
+        warmup_steps: int = 10,
+        profile_steps: int = 40,
+        pl_step: int = 25,
+        profile_path: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__()
-        self.optimizer = GlobalPowerLimitOptimizer(*arguments, **options)
+        self.optimizer = GlobalPowerLimitOptimizer(
+            monitor,
+            optimum_selector,
+            wait_steps,
+            warmup_steps,
+            profile_steps,
+            pl_step,
+            profile_path,
+            **options,
+        )
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by the trainer, as are the others."""

@@ -222,6 +222,15 @@ class ZeusMonitor(Monitor):
         """Returns a window around a block or a function: see `Window`."""
         return Window(self, name, sync_execution)
 
+    @property
+    def measurement_states(self) -> dict[str, Measurement]:
+        """The open windows by name, each with what it has used so far."""
+        states: dict[str, Measurement] = {}
+        for name in self.open_windows:
+            with contextlib.suppress(KeyError):  # Another thread has just ended it.
+                states[name] = self.peek_window(name)
+        return states
+
     # The native begin_window() and end_window() delegate all but the simple case to these methods.
 
     def _begin_window(self, key: str, sync_execution: bool = True, restart: bool = False) -> None:

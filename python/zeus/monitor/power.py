@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Sequence, Union
 
 from zeus._core.recording import Quantity
 from zeus.errors import InvalidArgumentError
@@ -28,6 +28,10 @@ class PowerDomain(enum.Enum):
     DEVICE_AVERAGE = "device_average"
     #: The memory alone, averaged.
     MEMORY_AVERAGE = "memory_average"
+
+
+#: A domain, or its value: "device_instant".
+Domain = Union[PowerDomain, str]
 
 
 _QUANTITIES = {
@@ -55,7 +59,8 @@ class PowerMonitor:
         update_period: Seconds between two readings of averages. The instant domain follows each
             sensor's own updates instead. None: 1.
         max_samples_per_gpu: Timelines hold at most this many of the newest samples; None: all.
-        power_domains: Required domains, otherwise ValueError; None: all that are available.
+        power_domains: Required domains, otherwise ValueError; None: all that are available. Here
+            and in the methods a domain may also be given by its value, such as "device_instant".
         monitor: A `ZeusMonitor` whose recording is used instead of one of its own.
     """
 
@@ -64,7 +69,7 @@ class PowerMonitor:
         gpu_indices: Sequence[int] | None = None,
         update_period: float | None = None,
         max_samples_per_gpu: int | None = None,
-        power_domains: list[PowerDomain] | None = None,
+        power_domains: Sequence[Domain] | None = None,
         *,
         monitor: ZeusMonitor | None = None,
     ) -> None:
@@ -83,7 +88,7 @@ class PowerMonitor:
     def get_power(
         self,
         time: float | None = None,
-        power_domain: PowerDomain = PowerDomain.DEVICE_INSTANT,
+        power_domain: Domain = PowerDomain.DEVICE_INSTANT,
     ) -> dict[int, float] | None:
         """Returns watts by GPU, at present or at a time; NaN for a GPU that was not readable then.
 
@@ -95,29 +100,29 @@ class PowerMonitor:
         return self._recorded.now(quantity)
 
     def get_energy(
-        self, start: float, end: float, power_domain: PowerDomain | None = None
+        self, start_time: float, end_time: float, power_domain: Domain | None = None
     ) -> dict[int, float] | None:
         """Returns joules by GPU between two times; NaN for a GPU that was not always readable.
 
         Times before the recording, after its end (with a warning) and in the future do not count.
         None if the whole interval is before the recording.
         """
-        both = self._energy(start, end, power_domain)
+        both = self._energy(start_time, end_time, power_domain)
         return None if both is None else {gpu: energy for gpu, (energy, _) in both.items()}
 
     def get_energy_sigma(
-        self, start: float, end: float, power_domain: PowerDomain | None = None
+        self, start_time: float, end_time: float, power_domain: Domain | None = None
     ) -> dict[int, float] | None:
         """Returns one standard deviation of `get_energy()`; NaN if it is unknown.
 
         It is known in the instant domain, as long as the monitor was not stopped.
         """
-        both = self._energy(start, end, power_domain)
+        both = self._energy(start_time, end_time, power_domain)
         return None if both is None else {gpu: sigma for gpu, (_, sigma) in both.items()}
 
     def get_power_timeline(
         self,
-        power_domain: PowerDomain = PowerDomain.DEVICE_INSTANT,
+        power_domain: Domain = PowerDomain.DEVICE_INSTANT,
         gpu_index: int | None = None,
         start_time: float | None = None,
         end_time: float | None = None,
@@ -156,9 +161,9 @@ class PowerMonitor:
         self.stop()
 
     def _energy(
-        self, start: float, end: float, power_domain: PowerDomain | None
+        self, start_time: float, end_time: float, power_domain: Domain | None
     ) -> dict[int, tuple[float, float]] | None:
-        begin, until = check_time(start, "start"), check_time(end, "end")
+        begin, until = check_time(start_time, "start_time"), check_time(end_time, "end_time")
         if begin > until:
             raise InvalidArgumentError(
                 f"the end of a time span lies before its begin: {until} < {begin}"
@@ -196,22 +201,30 @@ class PowerMonitor:
             )
         return wanted or found
 
-    def _quantity(self, domain: PowerDomain) -> Quantity:
-        if not isinstance(domain, PowerDomain):
-            raise TypeError(f"a power domain is a PowerDomain, not {domain!r}")
+    def _quantity(self, given: Domain) -> Quantity:
+        domain = _domain(given)
         if domain not in self.power_domains:
             names = ", ".join(known.value for known in self.power_domains)
             raise InvalidArgumentError(f"{domain.value} is not recorded here: {names} is")
         return _QUANTITIES[domain]
 
 
-def _domains(given: list[PowerDomain] | None) -> list[PowerDomain] | None:
+def _domain(given: Domain) -> PowerDomain:
+    if not isinstance(given, (PowerDomain, str)):
+        raise TypeError(f"a power domain is a PowerDomain or its value, not {given!r}")
+    try:
+        return PowerDomain(given)
+    except ValueError:
+        names = ", ".join(f'"{known.value}"' for known in PowerDomain)
+        raise InvalidArgumentError(f"there is no power domain {given!r}: use {names}") from None
+
+
+def _domains(given: Sequence[Domain] | None) -> list[PowerDomain] | None:
     if given is None:
         return None
-    domains = list(given)
+    if isinstance(given, (str, PowerDomain)):
+        raise TypeError(f"power_domains is a list of domains, not {given!r}")
+    domains = [_domain(domain) for domain in given]
     if not domains:
         raise InvalidArgumentError("power_domains is empty: leave it out for all that there are")
-    for domain in domains:
-        if not isinstance(domain, PowerDomain):
-            raise TypeError(f"a power domain is a PowerDomain, not {domain!r}")
     return domains

@@ -9,13 +9,10 @@ import socket
 from dataclasses import dataclass, field
 from typing import Sequence
 
-from zeus.errors import InvalidArgumentError, ZeusError
+from zeus.device.exception import ZeusdError
+from zeus.errors import InvalidArgumentError
 
 _DEFAULT_TIMEOUT = 5.0
-
-
-class ZeusdError(ZeusError):
-    """An error of zeusd or of a request to it."""
 
 
 class ZeusdConnectionError(ZeusdError, ConnectionError):
@@ -58,16 +55,25 @@ class CpuInfo:
     dram_available: bool
 
 
-@dataclass(frozen=True)
-class GpuPowerSnapshot:
-    """Milliwatts by id, at one moment."""
+class _Moment:
+    timestamp_ms: int
 
-    timestamp_s: float
+    @property
+    def timestamp_s(self) -> float:
+        """Seconds since 1970."""
+        return self.timestamp_ms / 1e3
+
+
+@dataclass(frozen=True)
+class GpuPowerSnapshot(_Moment):
+    """Milliwatts by id, at one moment: milliseconds since 1970."""
+
+    timestamp_ms: int
     power_mw: dict[int, int]
 
 
 @dataclass(frozen=True)
-class CpuEnergy:
+class CpuEnergyResult:
     """Microjoules; None if they were not requested or cannot be measured."""
 
     cpu_energy_uj: int | None
@@ -75,7 +81,7 @@ class CpuEnergy:
 
 
 @dataclass(frozen=True)
-class CpuPower:
+class CpuDramPower:
     """Milliwatts; None if memory cannot be measured."""
 
     cpu_mw: int
@@ -83,11 +89,11 @@ class CpuPower:
 
 
 @dataclass(frozen=True)
-class CpuPowerSnapshot:
-    """Milliwatts by id, at one moment."""
+class CpuPowerSnapshot(_Moment):
+    """Milliwatts by id, at one moment: milliseconds since 1970."""
 
-    timestamp_s: float
-    power_mw: dict[int, CpuPower]
+    timestamp_ms: int
+    power_mw: dict[int, CpuDramPower]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,14 @@ from zeus.utils.distributed import exchange_tensor
 
 __all__ = [
     "all_reduce",
+    "cupy_is_available",
     "get_rank",
     "get_world_size",
     "is_distributed",
+    "jax_is_available",
     "sync_execution",
     "synchronizer",
+    "torch_is_available",
 ]
 
 
@@ -122,6 +125,57 @@ def sync_execution(
     wait = synchronizer(sync_with, gpu_devices)
     if callable(wait):
         wait()
+
+
+def _is_available(name: str, has_gpu: Callable[[Any], bool] | None, ensure_available: bool) -> bool:
+    """Imports a framework and returns whether it is there, with a GPU if that is wanted."""
+    import importlib
+
+    trouble = ""
+    try:
+        framework = importlib.import_module(name)
+        if has_gpu is not None and not has_gpu(framework):
+            trouble = f"{name} is installed, but sees no GPU"
+    except ImportError as error:
+        trouble = f"{name} cannot be imported: {error}"
+    if trouble and ensure_available:
+        raise UnavailableError(trouble)
+    return not trouble
+
+
+def torch_is_available(ensure_available: bool = False, ensure_cuda: bool = True) -> bool:
+    """Returns whether torch can be imported, and has a GPU unless `ensure_cuda` is False.
+
+    Raises:
+        UnavailableError: (a RuntimeError) if it is not and `ensure_available` is set.
+    """
+    has_gpu = (lambda torch: bool(torch.cuda.is_available())) if ensure_cuda else None
+    return _is_available("torch", has_gpu, ensure_available)
+
+
+def jax_is_available(ensure_available: bool = False, ensure_cuda: bool = True) -> bool:
+    """Returns whether JAX can be imported, and has a GPU unless `ensure_cuda` is False.
+
+    Raises:
+        UnavailableError: (a RuntimeError) if it is not and `ensure_available` is set.
+    """
+
+    def has_gpu(jax: Any) -> bool:
+        try:
+            return bool(jax.devices("gpu"))
+        except RuntimeError:
+            return False
+
+    return _is_available("jax", has_gpu if ensure_cuda else None, ensure_available)
+
+
+def cupy_is_available(ensure_available: bool = False) -> bool:
+    """Returns whether CuPy can be imported and has a GPU.
+
+    Raises:
+        UnavailableError: (a RuntimeError) if it is not and `ensure_available` is set.
+    """
+    return _is_available("cupy", lambda cupy: bool(cupy.cuda.is_available()), ensure_available)
 
 
 def _torch_distributed() -> Any:

@@ -12,12 +12,20 @@ from zeus._core.monitor import Measurement
 from zeus.errors import ConflictError, InvalidArgumentError, NotFoundError
 from zeus.monitor.energy import Window, ZeusMonitor
 
-__all__ = ["ReplayZeusMonitor"]
+__all__ = ["ReplayError", "ReplayWindowError", "ReplayZeusMonitor"]
 
 _Line = Tuple[int, List[str]]  # The line number and the fields.
 
 _NOTHING: _Line = (0, [])
 _FIRST_COLUMNS = ["start_time", "window_name", "elapsed_time"]
+
+
+class ReplayError(InvalidArgumentError, RuntimeError):
+    """The replay was not used as a monitor is: a ValueError, and a RuntimeError as in earlier tools."""
+
+
+class ReplayWindowError(NotFoundError, RuntimeError):
+    """No such window is open: a KeyError and ValueError, and a RuntimeError as in earlier tools."""
 
 
 class ReplayZeusMonitor:
@@ -51,7 +59,7 @@ class ReplayZeusMonitor:
         match_window_name: bool = True,
     ) -> None:
         if log_file is None:
-            raise InvalidArgumentError("log_file is missing: the log that is to be replayed")
+            raise ReplayError("log_file is missing: the log that is to be replayed")
         self.approx_instant_energy = approx_instant_energy
         self.log_file = log_file
         self.ignore_sync_execution = ignore_sync_execution
@@ -77,7 +85,7 @@ class ReplayZeusMonitor:
         self._synchronize(sync_execution)
         with self._lock:
             if key in self._open and not restart:
-                raise InvalidArgumentError(f'the window "{key}" is open already')
+                raise ReplayError(f'the window "{key}" is open already')
             self._open.add(key)
 
     def end_window(
@@ -87,13 +95,19 @@ class ReplayZeusMonitor:
         self._synchronize(sync_execution)
         with self._lock:
             if key not in self._open:
-                raise NotFoundError(f'no window "{key}" is open')
+                raise ReplayWindowError(f'no window "{key}" is open')
             self._open.remove(key)
             return self._cancelled(key) if cancel else self._next(key)
 
     def window(self, name: str, sync_execution: bool = True) -> Window:
         """Returns a window around a block or a function, as ZeusMonitor does."""
         return Window(cast(ZeusMonitor, self), name, sync_execution)
+
+    @property
+    def measurement_states(self) -> dict[str, None]:
+        """The names of the open windows. What they used is not known before they end."""
+        with self._lock:
+            return dict.fromkeys(self._open)
 
     def reset_windows(self) -> None:
         """Forgets all open windows."""

@@ -14,9 +14,9 @@ from typing import Any, Sequence
 from urllib.parse import urlencode
 
 from zeus.utils._zeusd import (
-    CpuEnergy,
+    CpuDramPower,
+    CpuEnergyResult,
     CpuInfo,
-    CpuPower,
     CpuPowerSnapshot,
     GpuInfo,
     GpuPowerSnapshot,
@@ -31,9 +31,9 @@ from zeus.utils._zeusd import (
 )
 
 __all__ = [
-    "CpuEnergy",
+    "CpuDramPower",
+    "CpuEnergyResult",
     "CpuInfo",
-    "CpuPower",
     "CpuPowerSnapshot",
     "GpuInfo",
     "GpuPowerSnapshot",
@@ -98,8 +98,10 @@ class ZeusdClient:
             try:
                 scopes = self._call("GET", "/auth/whoami")["scopes"]
                 self.granted_scopes = frozenset(map(str, scopes))
-            except ZeusdAuthError as error:
+            except ZeusdError as error:
                 self.auth_error = error.message
+            except (KeyError, TypeError) as error:
+                self.auth_error = f"zeusd at {found.endpoint} does not say whose token it is: {error}"
 
     @property
     def gpu_ids(self) -> list[int]:
@@ -134,6 +136,19 @@ class ZeusdClient:
         """Whether CPUs may be read."""
         return self._can("cpu-read")
 
+    @property
+    def endpoint(self) -> str:
+        """Where the daemon is: the socket's path, or ``host:port``."""
+        return self.config.endpoint
+
+    def url(self, path: str) -> str:
+        """Address for messages: ``http://host:port/path``."""
+        return self.config.url(path)
+
+    def make_client(self) -> ZeusdConnection:
+        """Returns a connection that sends requests to the daemon."""
+        return self.config.make_client()
+
     def get_time(self) -> float:
         """Returns the daemon's time in seconds since 1970."""
         return float(self._call("GET", "/time")["timestamp_ms"]) / 1e3
@@ -146,7 +161,7 @@ class ZeusdClient:
         """Returns present milliwatts."""
         answer = self._call("GET", "/gpu/get_power", gpu_ids=gpu_ids)
         power = {int(index): int(value) for index, value in answer["power_mw"].items()}
-        return GpuPowerSnapshot(float(answer["timestamp_ms"]) / 1e3, power)
+        return GpuPowerSnapshot(int(answer["timestamp_ms"]), power)
 
     def get_power_limit(self, gpu_ids: _IDs | None = None) -> dict[int, int]:
         """Returns milliwatts."""
@@ -206,13 +221,13 @@ class ZeusdClient:
 
     def get_cpu_energy(
         self, cpu_ids: _IDs | None = None, cpu: bool = True, dram: bool = True
-    ) -> dict[int, CpuEnergy]:
+    ) -> dict[int, CpuEnergyResult]:
         """Returns microjoules since an arbitrary moment."""
         answer = self._call(
             "GET", "/cpu/get_cumulative_energy", cpu_ids=cpu_ids, cpu=cpu, dram=dram
         )
         return {
-            int(index): CpuEnergy(value.get("cpu_energy_uj"), value.get("dram_energy_uj"))
+            int(index): CpuEnergyResult(value.get("cpu_energy_uj"), value.get("dram_energy_uj"))
             for index, value in answer.items()
         }
 
@@ -220,10 +235,10 @@ class ZeusdClient:
         """Returns milliwatts, which the daemon averages over a short time."""
         answer = self._call("GET", "/cpu/get_power", cpu_ids=cpu_ids)
         power = {
-            int(index): CpuPower(value["cpu_mw"], value.get("dram_mw"))
+            int(index): CpuDramPower(value["cpu_mw"], value.get("dram_mw"))
             for index, value in answer["power_mw"].items()
         }
-        return CpuPowerSnapshot(float(answer["timestamp_ms"]) / 1e3, power)
+        return CpuPowerSnapshot(int(answer["timestamp_ms"]), power)
 
     def _gpu_values(self, path: str, gpu_ids: _IDs | None, name: str, kind: Any) -> dict[int, Any]:
         answer = self._call("GET", path, gpu_ids=gpu_ids)
@@ -262,6 +277,7 @@ def path_with(path: str, **options: Any) -> str:
 
 def require_capabilities(
     client: ZeusdClient,
+    *,
     read_gpu: bool = False,
     control_gpu: bool = False,
     read_cpu: bool = False,

@@ -11,7 +11,7 @@ from zeus.device.cpu.exception import (
     ZeusCPUNotSupportedError,
     ZeusCPUUnknownError,
 )
-from zeus.device.discovery import find_devices, reasons, view
+from zeus.device.discovery import find_devices, rapl_is_available, reasons, view
 from zeus.device.exception import ZeusBaseCPUError
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "ZeusCPUNotSupportedError",
     "ZeusCPUUnknownError",
     "get_cpus",
+    "rapl_is_available",
 ]
 
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, SupportsIndex
+from typing import Iterator, SupportsIndex
 
 from zeus import _checks
 from zeus._core.device import Cpu, Devices
 from zeus.device._alias import deprecated
-from zeus.device.cpu.exception import ZeusCPUNotFoundError
+from zeus.device.cpu.exception import (
+    ZeusCPUInitError,
+    ZeusCPUNoPermissionError,
+    ZeusCPUNotFoundError,
+)
 from zeus.errors import InvalidArgumentError
 
-__all__ = ["CPU", "CPUs", "CpuDramMeasurement", "EmptyCPUs"]
+__all__ = [
+    "CPU",
+    "CPUs",
+    "CpuDramMeasurement",
+    "EmptyCPUs",
+    "ZeusCPUInitError",
+    "ZeusCPUNoPermissionError",
+    "ZeusCPUNotFoundError",
+]
 
 
 class CpuDramMeasurement:
@@ -107,6 +119,7 @@ class CPUs:
 
     @property
     def cpus(self) -> list[CPU]:
+        """The sockets."""
         return list(self._cpus)
 
     def __len__(self) -> int:
@@ -123,11 +136,13 @@ class CPUs:
             )
         return self._cpus[position]
 
-    def get_total_energy_consumption(self, cpu_index: int) -> CpuDramMeasurement:
-        return self[cpu_index].get_total_energy_consumption()
+    def get_total_energy_consumption(self, index: int) -> CpuDramMeasurement:
+        """Millijoules of a socket: see `CPU.get_total_energy_consumption`."""
+        return self[index].get_total_energy_consumption()
 
-    def supports_get_dram_energy_consumption(self, cpu_index: int) -> bool:
-        return self[cpu_index].supports_get_dram_energy_consumption()
+    def supports_get_dram_energy_consumption(self, index: int) -> bool:
+        """Returns whether the memory of a socket has its own counter."""
+        return self[index].supports_get_dram_energy_consumption()
 
     getTotalEnergyConsumption = deprecated(
         "getTotalEnergyConsumption", "get_total_energy_consumption"
@@ -137,27 +152,11 @@ class CPUs:
     )
 
 
-class EmptyCPUs:
+class EmptyCPUs(CPUs):
     """Stands in for missing CPUs, so that a program can continue. All methods raise."""
 
-    @property
-    def cpus(self) -> list[CPU]:
-        return []
-
-    def __len__(self) -> int:
-        return 0
-
-    def __iter__(self) -> Iterator[CPU]:
-        return iter(())
+    def __init__(self) -> None:
+        self._cpus = []
 
     def __getitem__(self, cpu_index: SupportsIndex) -> CPU:
         raise ZeusCPUNotFoundError(f"there is no CPU {cpu_index}: the energy of none can be read")
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-
-        def refuse(*_: object, **__: object) -> Any:
-            raise ZeusCPUNotFoundError(f"{name}() has no CPU to ask: none can be read")
-
-        return refuse

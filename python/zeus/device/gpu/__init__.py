@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from zeus.device.discovery import find_devices, reasons, view
+from zeus.device.discovery import (
+    amdsmi_is_available,
+    find_devices,
+    nvml_is_available,
+    reasons,
+    view,
+)
 from zeus.device.gpu.common import GPU, MemoryUse, Utilization
 from zeus.device.gpu.exception import (
     ZeusBaseGPUError,
@@ -60,7 +66,9 @@ __all__ = [
     "ZeusGPUResetRequiredError",
     "ZeusGPUTimeoutError",
     "ZeusGPUUnknownError",
+    "amdsmi_is_available",
     "get_gpus",
+    "nvml_is_available",
 ]
 
 

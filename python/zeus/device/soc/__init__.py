@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from zeus.device.discovery import find_devices, reasons
+from zeus.device.discovery import find_devices, jetson_is_available, reasons
 from zeus.device.exception import ZeusBaseSoCError
 from zeus.device.soc.common import EmptySoC, JetsonMeasurement, SoC, SoCMeasurement
 from zeus.device.soc.exception import (
@@ -23,6 +23,7 @@ __all__ = [
     "ZeusSoCInvalidArgError",
     "ZeusSoCNotFoundError",
     "get_soc",
+    "jetson_is_available",
 ]
 
 _soc: tuple[int, SoC] | None = None

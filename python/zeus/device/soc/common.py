@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from zeus.device._alias import deprecated
-from zeus.device.soc.exception import ZeusSoCInvalidArgError, ZeusSoCNotFoundError
+from zeus.device.soc.exception import (
+    ZeusSoCInitError,
+    ZeusSoCInvalidArgError,
+    ZeusSoCNotFoundError,
+)
 from zeus.errors import InvalidArgumentError
 
-__all__ = ["EmptySoC", "JetsonMeasurement", "SoC", "SoCMeasurement"]
+__all__ = ["EmptySoC", "JetsonMeasurement", "SoC", "SoCMeasurement", "ZeusSoCInitError"]
+
+_NO_BOARD = "there is no board with measured supply rails: see zeus doctor"
 
 
 class Rails(Protocol):
@@ -127,17 +133,31 @@ class SoC:
     endWindow = deprecated("endWindow", "end_window")
 
 
-class EmptySoC:
-    """Stands in for a missing board, so that a program can continue. All methods raise."""
+class EmptySoC(SoC):
+    """Stands in for a missing board, so that a program can continue. Measuring with it raises."""
+
+    def __init__(self) -> None:
+        super().__init__(_NoRails())
 
     def get_available_metrics(self) -> set[str]:
+        """Returns nothing: no rail is measured."""
         return set()
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+    def get_total_energy_consumption(self) -> JetsonMeasurement:
+        """Raises ZeusSoCNotFoundError."""
+        raise ZeusSoCNotFoundError(_NO_BOARD)
 
-        def refuse(*_: object, **__: object) -> Any:
-            raise ZeusSoCNotFoundError(f"{name}() has no board to ask: no rail is measured")
+    def begin_window(self, key: str, restart: bool = False) -> None:
+        """Raises ZeusSoCNotFoundError."""
+        raise ZeusSoCNotFoundError(_NO_BOARD)
 
-        return refuse
+    def end_window(self, key: str) -> SoCMeasurement:
+        """Raises ZeusSoCNotFoundError."""
+        raise ZeusSoCNotFoundError(_NO_BOARD)
+
+
+class _NoRails:
+    device_names: list[str] = []
+
+    def total_energy(self, device: int) -> tuple[float, float]:
+        raise ZeusSoCNotFoundError(_NO_BOARD)

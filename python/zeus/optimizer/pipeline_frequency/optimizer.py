@@ -127,6 +127,7 @@ class PipelineFrequencyOptimizer(Callback):
         self._own_monitor = monitor is None
         self.monitor = _monitor(device_id) if monitor is None else monitor
         self.rank = rank
+        self._stage = place["pp_rank"]
         try:
             self._run = PipelineRun(
                 monitor=_checks.monitor(self.monitor),
@@ -180,6 +181,15 @@ class PipelineFrequencyOptimizer(Callback):
     def plan(self) -> Plan | None:
         """The plan in use; None while the pipeline is measured, or if there is `trouble`."""
         return self._run.plan
+
+    @property
+    def freq_schedule(self) -> list[tuple[str, float]]:
+        """Instructions of this rank's stage in an iteration and their clocks in MHz, in order.
+
+        0 leaves the clock as it is. Empty while there is no plan.
+        """
+        plan = self._run.plan
+        return [] if plan is None else plan.clocks[self._stage]
 
     @property
     def plan_id(self) -> str | None:
