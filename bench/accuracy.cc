@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "zeus/base/text.h"
 #include "zeus/monitor/testing/accuracy_case.h"
 
 namespace {
@@ -171,14 +173,29 @@ void UncalibratedTable(int cases) {
 
 }  // namespace
 
+// The number of boards for each row; nothing if it is no whole number above 0.
+static std::optional<int> ParseCases(int argc, char** argv) {
+  if (argc == 1) return 20;
+  const auto number = zeus::ParseUnsigned(argv[1]);
+  if (argc > 2 || !number.ok() || number.value() == 0 || number.value() > 100'000)
+    return std::nullopt;
+  return static_cast<int>(number.value());
+}
+
 int main(int argc, char** argv) {
-  const int cases = argc > 1 ? std::atoi(argv[1]) : 20;
+  const auto cases = ParseCases(argc, argv);
+  if (!cases) {
+    fmt::print(
+        "usage: accuracy [CASES]\nScores windows against the simulation's truth, CASES (20) "
+        "boards for each row of its tables.\n");
+    return argc == 2 && std::string_view(argv[1]) == "--help" ? 0 : 2;
+  }
   PlainTables(cases);
-  WorkTable(cases, "0.02 to 0.05 s of work in one window on an idle device", WorkAlone);
-  WorkTable(cases, "0.02 to 0.05 s of work in each window of a loop", WorkInALoop);
-  RandomTable(cases);
-  ReferenceTable(cases);
-  UncalibratedTable(cases);
+  WorkTable(*cases, "0.02 to 0.05 s of work in one window on an idle device", WorkAlone);
+  WorkTable(*cases, "0.02 to 0.05 s of work in each window of a loop", WorkInALoop);
+  RandomTable(*cases);
+  ReferenceTable(*cases);
+  UncalibratedTable(*cases);
   fmt::print(
       "\nCells with less than 90 % inside: {} of {}; least: immediate {:.0f}, refined {:.0f}\n",
       worst.below, worst.cells, worst.immediate, worst.refined);

@@ -19,16 +19,15 @@ from typing import Iterator
 Definition = "ast.FunctionDef | ast.ClassDef"
 
 
-def parameters(function: ast.FunctionDef, bound: bool) -> str:
-    """Returns the parameters without annotations: "($self, key, cancel=False)"."""
+def parameters(function: ast.FunctionDef) -> str:
+    """Returns the parameters without annotations: "(self, key, cancel=False)"."""
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         argument.annotation = None
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:
             rest.annotation = None
-    text = ast.unparse(arguments)
-    return f"(${text})" if bound else f"({text})"
+    return f"({ast.unparse(arguments)})"
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:
@@ -39,8 +38,8 @@ def words(node: ast.FunctionDef | ast.ClassDef) -> str:
     return inspect.cleandoc(ast.get_docstring(node) or "")
 
 
-def function_text(function: ast.FunctionDef, bound: bool) -> str:
-    return f"{function.name}{parameters(function, bound)}\n--\n\n{words(function)}"
+def function_text(function: ast.FunctionDef) -> str:
+    return f"{function.name}{parameters(function)}\n--\n\n{words(function)}"
 
 
 def class_entries(owner: str, definition: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
@@ -50,11 +49,12 @@ def class_entries(owner: str, definition: ast.ClassDef) -> Iterator[tuple[str, s
             continue
         kinds = decorators(node)
         if node.name == "__init__":
-            signature = definition.name + parameters(node, bound=True) + "\n--\n\n"
+            signature = definition.name + parameters(node) + "\n--\n\n"
+            yield f"{owner}.{definition.name}", node.name, function_text(node)
         elif "property" in kinds:
             yield f"{owner}.{definition.name}", node.name, words(node)
         elif not any(kind.endswith(".setter") for kind in kinds):
-            yield f"{owner}.{definition.name}", node.name, function_text(node, "staticmethod" not in kinds)
+            yield f"{owner}.{definition.name}", node.name, function_text(node)
     yield owner, definition.name, signature + words(definition)
 
 
@@ -66,7 +66,7 @@ def entries(folder: Path) -> Iterator[tuple[str, str, str]]:
             if isinstance(node, ast.ClassDef):
                 yield from class_entries(owner, node)
             elif isinstance(node, ast.FunctionDef):
-                yield owner, node.name, function_text(node, bound=False)
+                yield owner, node.name, function_text(node)
 
 
 def main() -> None:

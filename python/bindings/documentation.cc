@@ -30,7 +30,13 @@ py::object Find(const py::module_& core, std::string_view path) {
 }
 
 void DocumentClass(PyTypeObject* type, const char* text) {
-  py::handle(reinterpret_cast<PyObject*>(type)).attr("__doc__") = WithoutSignature(text);
+  const py::handle handle(reinterpret_cast<PyObject*>(type));
+  // pybind11's enumerations compute their text, with all values, and it cannot be replaced.
+  const py::dict members = handle.attr("__dict__");
+  if (members.contains("__doc__") && !py::isinstance<py::str>(members["__doc__"]) &&
+      !members["__doc__"].is_none())
+    return;
+  handle.attr("__doc__") = WithoutSignature(text);
   // CPython takes the signature of a native class from here, and frees it with the class.
   const std::size_t size = std::strlen(text) + 1;
   auto* const copy = static_cast<char*>(PyObject_Malloc(size));
@@ -38,6 +44,14 @@ void DocumentClass(PyTypeObject* type, const char* text) {
   std::memcpy(copy, text, size);
   PyObject_Free(const_cast<char*>(type->tp_doc));
   type->tp_doc = copy;
+}
+
+// CPython removes "self" from the signature of a bound method of its own if it is marked. The copy
+// lives as long as the method, which is static.
+const char* WithMarkedSelf(const char* text) {
+  auto* const marked = new std::string(text);
+  marked->insert(marked->find('(') + 1, 1, '$');
+  return marked->c_str();
 }
 
 // pybind11 owns the text of its functions and frees it.
@@ -51,8 +65,8 @@ void DocumentMember(PyObject* member, const char* text) {
   if (PyInstanceMethod_Check(member)) member = PyInstanceMethod_Function(member);
   if (PyCFunction_Check(member)) {
     DocumentFunction(member, text);
-  } else if (Py_TYPE(member) == &PyMethodDescr_Type) {  // Of fast_calls.h: static, with no text.
-    reinterpret_cast<PyMethodDescrObject*>(member)->d_method->ml_doc = text;
+  } else if (Py_TYPE(member) == &PyMethodDescr_Type) {  // fast_calls.h has these.
+    reinterpret_cast<PyMethodDescrObject*>(member)->d_method->ml_doc = WithMarkedSelf(text);
   } else if (Py_TYPE(member) == &PyStaticMethod_Type) {
     DocumentMember(py::handle(member).attr("__func__").ptr(), text);
   } else if (PyType_Check(member)) {

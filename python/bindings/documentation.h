@@ -7,7 +7,7 @@
 
 namespace zeus::python {
 
-// What a stub (zeus/_core/*.pyi) says about one class, function or property.
+// The words of a stub (zeus/_core/*.pyi) about one class, function or property.
 struct Documentation {
   const char* owner;  // "monitor.Measurement", or a submodule, or empty for the module itself.
   const char* name;

@@ -1,6 +1,8 @@
 """zeus.optimizer.power_limit on simulated GPUs."""
 
+import contextlib
 import gc
+import io
 import json
 import os
 import tempfile
@@ -26,6 +28,23 @@ from zeus.optimizer.power_limit import (
     ZeusCost,
     read_profile,
 )
+
+
+class AnnouncementTest(TrainedNodeTestCase):
+    def test_the_decision_is_printed_once_where_no_logging_is_set_up(self):
+        with contextlib.redirect_stderr(io.StringIO()) as printed:
+            plo = quick(self.monitor, Energy(), profile_steps=20)
+            train(plo, self.work)
+        lines = [line for line in printed.getvalue().splitlines() if line.startswith("zeus: ")]
+        self.assertEqual(len(lines), 1, printed.getvalue())
+        self.assertIn(f"the power limit is from now on {plo.optimal_power_limit:g} W", lines[0])
+
+    def test_the_decision_goes_to_the_log_where_there_is_one(self):
+        with self.assertLogs("zeus", "INFO") as log:
+            plo = quick(self.monitor, Energy(), profile_steps=20, observe=True)
+            train(plo, self.work)
+        self.assertEqual(len(log.output), 1)
+        self.assertIn(f"would be {plo.optimal_power_limit:g} W", log.output[0])
 
 
 class DecisionTest(TrainedNodeTestCase):

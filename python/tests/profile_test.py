@@ -56,7 +56,7 @@ class ProfileTest(NodeTestCase):
 
     def test_a_sweep_says_what_to_use(self):
         report = profile.profile_measurement_duration(
-            work, self.monitor, range=[1.0, 2.0], cooldown_duration=0.0, num_trials=3,
+            work, self.monitor, measurement_duration_search_range=[1.0, 2.0], cooldown_duration=0.0, num_trials=3,
             num_warmup_trials=0, trial_stddev_threshold=10.0, num_warmup_iterations=1,
             num_calibration_iterations=5, stop_when_valid=True)
         self.assertEqual(report.sweep_param, "measurement_duration")
@@ -93,7 +93,7 @@ class ProfileTest(NodeTestCase):
             (lambda: measure(work, self.monitor, "1", 1), TypeError, "is a number, not '1'"),
             (lambda: measure(None, self.monitor, 1, 1), TypeError, "fn is a function"),
             (lambda: sweep(work, self.monitor, []), ValueError, "range is empty"),
-            (lambda: sweep(work, self.monitor, [1, -2]), ValueError, "in range is greater than 0, not -2"),
+            (lambda: sweep(work, self.monitor, [1, -2]), ValueError, "each of measurement_duration_search_range is greater than 0, not -2"),
             (lambda: sweep(work, self.monitor, [1], num_trials=1), ValueError, "at least 2"),
         ):
             with self.subTest(message), self.assertRaisesRegex(error, message):

@@ -39,6 +39,7 @@ class Daemon:
         self.groups, self.scopes, self.ahead = set(groups), scopes, ahead
         self.gpus = gpus
         self.asked = []
+        self.whoami = None  # Body and status of its answer about a token, if it is to fail.
         self.events = queue.Queue()
         self.streams = 0
         self.directory = tempfile.TemporaryDirectory()
@@ -116,6 +117,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer({"timestamp_ms": (time.time() + self.daemon.ahead) * 1e3})
 
     def auth_whoami(self, ids, options):
+        if self.daemon.whoami is not None:
+            return self.answer(*self.daemon.whoami)
         self.answer({"sub": "me", "scopes": sorted(self.daemon.scopes)})
 
     def gpu_get_cumulative_energy(self, ids, options):
@@ -215,6 +218,17 @@ class ClientTest(DaemonTestCase):
             client.set_power_limit([0, 7], 100000)
         self.assertEqual((caught.exception.status, caught.exception.errors),
                          (400, {7: "no such GPU"}))
+
+    def test_a_daemon_that_cannot_tell_whose_a_token_is_leaves_a_client_that_says_so(self):
+        for answer, words in (((None, 500), "answered 500"), (({}, 200), "does not say whose token")):
+            with self.subTest(words):
+                daemon = self.start(scopes={"gpu-read"})
+                daemon.whoami = answer
+                client = ZeusdClient(daemon.config(token=TOKEN))
+                self.assertIn(words, client.auth_error)
+                self.assertFalse(client.can_read_gpu)
+                with self.assertRaisesRegex(ZeusdAuthError, words):
+                    require_capabilities(client, read_gpu=True)
 
     def test_scopes_and_groups_decide_what_is_allowed(self):
         daemon = self.start(groups=("gpu-read", "gpu-control"), scopes={"gpu-read"})

@@ -194,10 +194,12 @@ class Node:
 
     @property
     def stopped(self) -> bool:
+        """Whether the node was stopped."""
         return self._node.closed
 
     @property
     def name(self) -> str:
+        """The name by which other processes find it."""
         return self._node.name
 
     @property

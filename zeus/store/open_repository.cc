@@ -36,7 +36,11 @@ Error UnknownUrl(std::string_view url) {
 // Returns the path of a sqlite: URL.
 Result<std::filesystem::path> SqlitePath(std::string_view rest) {
   if (rest == kMemory) return std::filesystem::path(rest);
-  if (rest.starts_with("///")) rest.remove_prefix(2);
+  // SQLAlchemy writes an absolute path after three slashes, others after two.
+  if (rest.starts_with("////"))
+    rest.remove_prefix(3);
+  else if (rest.starts_with("///"))
+    rest.remove_prefix(2);
   if (rest.empty() || rest.starts_with("//") || rest.ends_with('/'))
     return Error{ErrorCode::kInvalidArgument,
                  "not a file: " + Quote(rest) +

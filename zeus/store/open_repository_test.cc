@@ -144,6 +144,12 @@ TEST_F(OpenRepositoryTest, SaysWhenARowIsDamaged) {
   EXPECT_THAT(job.error().message, HasSubstr("jobs"));
 }
 
+TEST_F(OpenRepositoryTest, UnderstandsFourSlashesAsAnAbsolutePath) {
+  const std::string file = File().string();
+  ASSERT_TRUE(OpenRepository("sqlite:///" + file).ok());
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
 TEST_F(OpenRepositoryTest, RefusesOtherUrlsWithoutRepeatingPasswords) {
   for (const char* url :
        {"mysql://me:secret@host/zeus", "me:secret@host", "sqlite://secret/zeus.db", "sqlite:",

@@ -23,10 +23,12 @@ class Profile:
     def from_csv(text: str, blocking_power: float, scale: float) -> Profile:
         """See zeus.optimizer.pipeline_frequency.load_profile()."""
     @staticmethod
-    def from_json(text: str) -> Profile: ...
+    def from_json(text: str) -> Profile:
+        """The profile of which to_json() is the text."""
     def to_csv(self) -> str:
         """``stage,instruction,frequency,time,energy``: MHz, seconds, joules."""
-    def to_json(self) -> str: ...
+    def to_json(self) -> str:
+        """All of it, for from_json() and for files."""
     def spread(self, wanted: int) -> Profile:
         """A pipeline of that many stages, each like one of these; the first and last are kept."""
     def with_stages(self, stages: Sequence[int]) -> Profile:
@@ -35,7 +37,8 @@ class Profile:
     def rows(self) -> list[tuple[int, str, float, float, float]]:
         """(stage, instruction, MHz, seconds, joules)"""
     @property
-    def stages(self) -> int: ...
+    def stages(self) -> int:
+        """The number of stages."""
     @property
     def blocking_power(self) -> float:
         """Watts of a stage that waits."""
@@ -47,9 +50,11 @@ class PlannedInstruction:
     def instruction(self) -> str:
         """``forward``, ``backward``, ..."""
     @property
-    def microbatch(self) -> int: ...
+    def microbatch(self) -> int:
+        """The microbatch that it works on, from 0."""
     @property
-    def chunk(self) -> int: ...
+    def chunk(self) -> int:
+        """The chunk of layers of its stage, from 0."""
     @property
     def frequency(self) -> float:
         """MHz; 0: leave the clock as it is."""
@@ -67,8 +72,10 @@ class Plan:
     """A clock for every instruction of every stage of an iteration."""
 
     @staticmethod
-    def from_json(text: str) -> Plan: ...
-    def to_json(self) -> str: ...
+    def from_json(text: str) -> Plan:
+        """The plan of which to_json() is the text."""
+    def to_json(self) -> str:
+        """All of it, for from_json() and for files."""
     def to_reference_schedule(self) -> str:
         """A Python list for each stage of ``("instruction", MHz)``, with figures as comments."""
     @property
@@ -131,7 +138,8 @@ class Planner:
     @property
     def solver(self) -> str: ...
     @property
-    def stages(self) -> int: ...
+    def stages(self) -> int:
+        """The number of stages."""
     @property
     def microbatches(self) -> int: ...
 

@@ -33,7 +33,8 @@ class JitOptimizer:
     def close(self) -> None:
         """Puts everything back and lets go of the devices; without the other ranks."""
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether everything was put back and the devices were let go."""
     @property
     def done(self) -> bool:
         """Whether all knobs are decided on."""

@@ -22,6 +22,11 @@ from zeus.integration._course import CourseCallback, logs_of
 from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
 
 if TYPE_CHECKING:
+    import os
+
+    from zeus.monitor import ZeusMonitor
+    from zeus.optimizer.power_limit import OptimumSelector
+
     _TrainerCallback = object
 else:
     try:
@@ -49,15 +54,19 @@ class ZeusTrainerCallback(CourseCallback, _TrainerCallback):
         self._course.train_begin()
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """An epoch begins."""
         self._course.epoch_begin()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """A step begins."""
         self._course.step_begin()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """A step ends."""
         self._course.step_end()
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """An epoch ends."""
         numbers = logs_of(self._course.epoch_end())
         history = getattr(state, "log_history", None)
         if numbers and isinstance(history, list):
@@ -71,10 +80,12 @@ class ZeusTrainerCallback(CourseCallback, _TrainerCallback):
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
     ) -> None:
+        """The model was evaluated."""
         if self._metric is not None and metrics and self._metric in metrics:
             self._course.evaluate(float(metrics[self._metric]))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Training ends."""
         self._course.train_end()
 
 
@@ -112,10 +123,13 @@ class HFGlobalPowerLimitOptimizer(_TrainerCallback):
         self.optimizer.on_train_begin()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """A step begins."""
         self.optimizer.on_step_begin()
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """An epoch ends."""
         self.optimizer.on_epoch_end()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Training ends."""
         self.optimizer.on_train_end()

@@ -50,32 +50,39 @@ class ZeusCallback(CourseCallback, _Callback):
         self._course.train_begin()
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """An epoch begins."""
         self._course.epoch_begin()
 
     def on_train_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, *_: Any
     ) -> None:
+        """A step begins."""
         self._course.step_begin()
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, *_: Any
     ) -> None:
+        """A step ends."""
         self._course.step_end()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """An epoch ends."""
         numbers = logs_of(self._course.epoch_end())
         if numbers and hasattr(pl_module, "log_dict"):
             pl_module.log_dict(numbers)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """The model was evaluated."""
         metrics = getattr(trainer, "callback_metrics", {})
         if self._metric is not None and self._metric in metrics:
             self._course.evaluate(float(metrics[self._metric]))
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Training ends."""
         self._course.train_end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Training ends by an exception."""
         # Perhaps only this rank leaves, and then the others would not answer.
         for callback in self._course.callbacks:
             if hasattr(callback, "close"):

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, AsyncIterator, Iterator, Sequence
 
 from zeus import _checks
+from zeus.device.exception import ZeusdError
 from zeus.errors import InvalidArgumentError
-from zeus.utils._zeusd import ZeusdAuthError, ZeusdConfig, ZeusdError, check_status
+from zeus.utils._zeusd import ZeusdAuthError, ZeusdConfig, check_status
 from zeus.utils.zeusd import ZeusdClient, path_with, require_capabilities
 
 __all__ = ["CpuPowerReading", "PowerReadings", "PowerStreamingClient"]

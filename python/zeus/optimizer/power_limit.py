@@ -21,6 +21,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Sequence
 
+from zeus._announce import announce
 from zeus._core import power_limit as _core
 from zeus._core.monitor import Monitor
 from zeus.callback import Callback
@@ -49,6 +50,7 @@ from zeus.optimizer.power_limit_states import (
     state_of,
 )
 from zeus.utils.distributed import Collective, check_collective
+from zeus.utils.framework import get_rank
 
 if TYPE_CHECKING:
     from zeus.integration.huggingface import (
@@ -76,6 +78,11 @@ __all__ = [
 ]
 
 _KNOBS = ("gpu_power_limit", "graphics_clock", "cpu_power_limit")
+_NAMES = {
+    "gpu_power_limit": ("power limit", "W"),
+    "graphics_clock": ("graphics clock", "MHz"),
+    "cpu_power_limit": ("power limit of the CPU", "W"),
+}
 _DEFAULT_STRIDE = 25
 
 
@@ -197,7 +204,33 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
         super().__init__(native, selector, meter, ranks, options)
         self.monitor = monitor
         self._native_monitor = native
+        self._observes = options["observe"]
+        self._announced = False
         _living.add(self)
+
+    # The native on_step_begin() delegates to this method until everything is decided.
+    def _on_step_begin(self) -> None:
+        super()._on_step_begin()
+        if not self._announced and self.done:
+            self._announced = True
+            if get_rank() == 0:
+                for knob, setting in enumerate(self.chosen):
+                    announce(self._decision(knob, setting))
+
+    def _decision(self, knob: int, setting: float) -> str:
+        """One sentence about the best setting of a knob, with what a step takes there."""
+        name, unit = _NAMES[self._knobs[knob]]
+        verb = "would be" if self._observes else "is from now on"
+        text = f"the {name} {verb} {setting:g} {unit}"
+        points = self.profile(knob)
+        best = next((point for point in points if point.power_limit == setting), None)
+        if best is None or best is points[0]:
+            return text
+        energy, time = best.energy / points[0].energy - 1, best.time / points[0].time - 1
+        return (
+            f"{text}: a step takes {energy:+.1%} energy and {time:+.1%} time against "
+            f"{points[0].power_limit:g} {unit}"
+        )
 
     def _specification(self, selector: Any) -> tuple[str, Any]:
         """Returns the objective in the form of the library: a name, or a function."""

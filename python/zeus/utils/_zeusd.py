@@ -103,9 +103,8 @@ class ZeusdConfig:
     The indices are for clients that stream power: None for all, [] for none.
     """
 
+    host_port: str | None = None
     socket_path: str | None = None
-    host: str | None = None
-    port: int | None = None
     token: str | None = field(default=None, repr=False)
     gpu_indices: Sequence[int] | None = None
     cpu_indices: Sequence[int] | None = None
@@ -127,7 +126,8 @@ class ZeusdConfig:
             raise InvalidArgumentError(f"port is {port!r}: a whole number from 1 to 65535")
         if not host:
             raise InvalidArgumentError("host is empty: the name or address of a machine")
-        return cls(None, host, port, token, gpu_indices, cpu_indices, _checked(timeout))
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return cls(address, None, token, gpu_indices, cpu_indices, _checked(timeout))
 
     @classmethod
     def uds(
@@ -143,7 +143,7 @@ class ZeusdConfig:
         path = os.fspath(socket_path)
         if not path:
             raise InvalidArgumentError("socket_path is empty: for example /run/zeusd/zeusd.sock")
-        return cls(path, None, None, token, gpu_indices, cpu_indices, _checked(timeout))
+        return cls(None, path, token, gpu_indices, cpu_indices, _checked(timeout))
 
     @classmethod
     def from_env(cls) -> ZeusdConfig | None:
@@ -159,9 +159,19 @@ class ZeusdConfig:
         return None
 
     @property
+    def host(self) -> str | None:
+        """The host of `host_port`."""
+        return None if self.host_port is None else self.host_port.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int | None:
+        """The port of `host_port`."""
+        return None if self.host_port is None else int(self.host_port.rpartition(":")[2])
+
+    @property
     def endpoint(self) -> str:
         """The socket's path, or ``host:port``."""
-        return self.socket_path or f"{self.host}:{self.port}"
+        return self.socket_path or str(self.host_port)
 
     def url(self, path: str) -> str:
         """Address for messages: ``http://host:port/path``."""

@@ -22,6 +22,9 @@ class LRScaler(ABC):
         lr: and the learning rate that is right for it.
     """
 
+    bs: int
+    lr: float
+
     def __init__(self, bs: int, lr: float) -> None:
         self.bs = _batch_size(bs)
         self.lr = _checks.positive("the learning rate", lr)

@@ -13,6 +13,7 @@ import json
 from typing import Any, Sequence
 from urllib.parse import urlencode
 
+from zeus.device.exception import ZeusdError
 from zeus.utils._zeusd import (
     CpuDramPower,
     CpuEnergyResult,
@@ -25,7 +26,6 @@ from zeus.utils._zeusd import (
     ZeusdConfig,
     ZeusdConnection,
     ZeusdConnectionError,
-    ZeusdError,
     ZeusdResponseError,
     check_status,
 )
@@ -101,7 +101,7 @@ class ZeusdClient:
             except ZeusdError as error:
                 self.auth_error = error.message
             except (KeyError, TypeError) as error:
-                self.auth_error = f"zeusd at {found.endpoint} does not say whose token it is: {error}"
+                self.auth_error = f"zeusd at {self.config.endpoint} does not say whose token it is: {error}"
 
     @property
     def gpu_ids(self) -> list[int]:

@@ -126,10 +126,12 @@ class Planner:
 
     @property
     def stages(self) -> int:
+        """The number of stages."""
         return self._core.stages
 
     @property
     def microbatches(self) -> int:
+        """The number of microbatches of an iteration."""
         return self._core.microbatches
 
     def plan(
