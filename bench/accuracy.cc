@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
         "boards for each row of its tables.\n");
     return argc == 2 && std::string_view(argv[1]) == "--help" ? 0 : 2;
   }
-  PlainTables(cases);
+  PlainTables(*cases);
   WorkTable(*cases, "0.02 to 0.05 s of work in one window on an idle device", WorkAlone);
   WorkTable(*cases, "0.02 to 0.05 s of work in each window of a loop", WorkInALoop);
   RandomTable(*cases);
