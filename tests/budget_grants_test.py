@@ -34,12 +34,16 @@ class Truth(threading.Thread):
     def look(self):
         looks = [subprocess.Popen([ZEUS, "sim", "truth", "--name", node, "--json"], env=self.test.environment,
                                   stdout=subprocess.PIPE, text=True) for node in NODES]
-        return sum(gpu["power_watts"] for look in looks for gpu in json.loads(look.communicate(timeout=60)[0]))
+        return [sum(gpu["power_watts"] for gpu in json.loads(look.communicate(timeout=60)[0])) for look in looks]
 
     def run(self):
+        now = self.look()
         while not self.done.wait(0.1):
             allowed = self.allowed
-            watts = self.look()
+            # The nodes are not read at one moment: watts that move from one to another meanwhile would be seen
+            # twice. They are lowered first, so that of two looks one saw them at the one node alone.
+            before, now = now, self.look()
+            watts = sum(map(min, before, now))
             if allowed is not None and allowed == self.allowed:
                 self.samples.append((time.monotonic(), watts, allowed))
 
@@ -149,7 +153,7 @@ nodes = ["n[1-4]"]
             wait_until(self.used, "the node does not come back")
         self.server.kill()
         # Without a server every node falls back by itself.
-        wait_until(lambda: truth.look() < 1.01 * LOWEST * GPUS * len(NODES), "the nodes do not fall back")
+        wait_until(lambda: sum(truth.look()) < 1.01 * LOWEST * GPUS * len(NODES), "the nodes do not fall back")
         self.start_server()
         wait_until(self.used, "a server that starts again hands nothing out")
         highest = self.finish(truth)

@@ -269,6 +269,8 @@ void ClusterSimulation::StartNode(Node& node) {
   ++node.start;
   node.lease.emplace(fmt::format("{} {}", node.name, node.start));
   // The caps of the daemon before still hold, for as long as they did.
+  if (node.deadline && NodeTime(node) >= *node.deadline)
+    for (Gpu& gpu : node.gpus) gpu.target = gpu.fallback;
   Apply(node, ++node.order, 0);
   WatchExpiry(node);
   const std::uint64_t start = node.start;
