@@ -13,6 +13,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "device": {"base"},
     "metrics": {"base", "http"},
     "monitor": {"base", "device"},
+    "ranks": {"base", "monitor"},
     "carbon": {"base", "http", "optimizer/shift"},
     "c": {"base", "client/node", "device", "monitor"},
     "optimizer": {"base"},

@@ -58,20 +58,25 @@ std::string SharedKey(const MonitoredDevice& device, const std::string& boot_id)
   return device.meter->name() + "@" + boot_id;
 }
 
-Result<std::unique_ptr<SharedActivityBoard>> OpenBoard(const std::vector<MonitoredDevice>& devices,
-                                                       Clock& clock) {
+Result<std::vector<std::string>> SharedKeys(const std::vector<MonitoredDevice>& devices) {
   ZEUS_TRY(const std::string boot_id, ReadLine("/proc/sys/kernel/random/boot_id"));
-  ZEUS_TRY(const std::filesystem::path path, activity::DefaultActivityPath());
   std::vector<std::string> keys;
   for (const MonitoredDevice& device : devices) keys.push_back(SharedKey(device, boot_id));
-  return SharedActivityBoard::Open(path, std::move(keys), clock, ActivityGroup::Current());
+  return keys;
+}
+
+Result<std::unique_ptr<SharedActivityBoard>> OpenBoard(const Result<std::vector<std::string>>& keys,
+                                                       Clock& clock) {
+  if (!keys.ok()) return keys.error();
+  ZEUS_TRY(const std::filesystem::path path, activity::DefaultActivityPath());
+  return SharedActivityBoard::Open(path, keys.value(), clock, ActivityGroup::Current());
 }
 
 // Null when the energy cannot be shared: then this process measures alone, which is right unless
 // others measure the same devices.
-std::unique_ptr<ActivityBoard> TryToShare(const std::vector<MonitoredDevice>& devices,
+std::unique_ptr<ActivityBoard> TryToShare(const Result<std::vector<std::string>>& keys,
                                           Clock& clock) {
-  auto board = OpenBoard(devices, clock);
+  auto board = OpenBoard(keys, clock);
   if (board.ok()) return std::move(board).value();
   log::Warning("energy is not shared with other processes that measure: {}", board.error().message);
   return nullptr;
@@ -151,7 +156,8 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
   }
   std::vector<Gpu*> gpus = GpusOf(devices);
   calibrated.resize(devices.size(), false);  // Only GPUs, which come first, can be.
-  auto board = options.share ? TryToShare(devices, clock) : nullptr;
+  const auto keys = SharedKeys(devices);
+  auto board = options.share ? TryToShare(keys, clock) : nullptr;
   const bool shares = board != nullptr;
   auto shortest_pause = SafePause(std::move(options.shortest_pause), devices);
   auto monitor = std::make_unique<EnergyMonitor>(
@@ -161,16 +167,19 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
                              .recorded = std::move(options.recorded),
                              .board = std::move(board)});
   const bool thread = options.thread && (shares || NeedsThread(*monitor));
-  std::unique_ptr<NodeMonitor> recorder(
-      new NodeMonitor(std::move(node), std::move(gpus), std::move(calibrated), std::move(monitor)));
+  std::vector<std::string> names = keys.ok() ? keys.value() : std::vector<std::string>(gpus.size());
+  std::unique_ptr<NodeMonitor> recorder(new NodeMonitor(std::move(node), std::move(gpus),
+                                                        std::move(names), std::move(calibrated),
+                                                        std::move(monitor)));
   if (thread) recorder->StartThread(std::move(shortest_pause));
   return recorder;
 }
 
-NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,
-                         std::unique_ptr<EnergyMonitor> monitor)
+NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<std::string> keys,
+                         std::vector<bool> calibrated, std::unique_ptr<EnergyMonitor> monitor)
     : node_(std::move(node)),
       gpus_(std::move(gpus)),
+      keys_(std::move(keys)),
       calibrated_(std::move(calibrated)),
       monitor_(std::move(monitor)) {}
 

@@ -65,18 +65,22 @@ class NodeMonitor {
 
   EnergyMonitor& monitor() { return *monitor_; }
   const Node& node() const { return node_; }
+  // Names the hardware of a device, the same for all processes and on all machines: the UUID of a
+  // GPU, "cpu:0@" and the boot of the machine.
+  const std::string& key(std::size_t device) const { return keys_[device]; }
   // The GPU behind a device of the monitor; null where it is none.
   Gpu* gpu(std::size_t device) const { return gpus_[device]; }
   // Whether a calibration of the device is in use, instead of a prior.
   bool calibrated(std::size_t device) const { return calibrated_[device]; }
 
  private:
-  NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,
-              std::unique_ptr<EnergyMonitor> monitor);
+  NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<std::string> keys,
+              std::vector<bool> calibrated, std::unique_ptr<EnergyMonitor> monitor);
   void StartThread(std::function<Seconds()> shortest_pause);
 
   Node node_;
   std::vector<Gpu*> gpus_;
+  std::vector<std::string> keys_;
   std::vector<bool> calibrated_;
   std::unique_ptr<EnergyMonitor> monitor_;
   std::unique_ptr<Ticker> ticker_;

@@ -138,6 +138,8 @@ class TrainListener {
 
   // A trial of an earlier process on this machine, which died, was ended.
   virtual void OnOrphanEnded(std::int64_t /*trial*/) {}
+  // An earlier start of this task of a scheduler has reached the target in this recurrence already.
+  virtual void OnRecurrenceKnown(unsigned /*recurrence*/) {}
   virtual void OnTrialEnded(const TrialOutcome& /*outcome*/) {}
   virtual void OnTargetMissed(unsigned /*recurrence*/, unsigned /*runs*/) {}
 

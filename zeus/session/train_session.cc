@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -160,7 +162,10 @@ Result<TrainOutcome> TrainSession::Execute() {
   if (!registered.ok()) return std::move(registered).error();
   job_ = registered.value().job;
   outcome.job = job_.spec.id;
-  if (!service_.offline()) ZEUS_RETURN_IF_ERROR(EndOrphans());
+  if (!service_.offline()) {
+    ZEUS_RETURN_IF_ERROR(EndOrphans());
+    ZEUS_RETURN_IF_ERROR(ResumeTask());
+  }
   for (unsigned number = 1; number <= all_recurrences() && !outcome.exit_code; ++number) {
     ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
     outcome.exit_code = end.exit_code;
@@ -213,6 +218,32 @@ Status TrainSession::EndOrphans() {
   return Ok();
 }
 
+Status TrainSession::ResumeTask() {
+  task_ = FindScheduledTask(ProcessEnvironment());
+  if (!task_) return Ok();
+  auto trials = AllTrials(service_, job_.spec.id);
+  // Without an answer the task begins anew, and what it left expires.
+  if (!trials.ok() && trials.error().retryable()) {
+    task_.reset();
+    return Ok();
+  }
+  if (!trials.ok()) return std::move(trials).error();
+  past_ = PastOf(*task_, trials.value());
+  for (const Trial& trial : past_.unfinished) {
+    auto ended = service_.EndTrial({.job_id = job_.spec.id,
+                                    .trial = trial.number,
+                                    .status = TrialStatus::kFailed,
+                                    .reason = "its task was started again"});
+    if (!ended.ok() && ended.error().code != ErrorCode::kNotFound) return std::move(ended).error();
+    // A result that came before the end counts.
+    if (ended.ok())
+      for (auto& [number, latest] : past_.latest)
+        if (latest.number == trial.number) latest = ended.value();
+    parts_.listener.OnOrphanEnded(trial.number);
+  }
+  return Ok();
+}
+
 void TrainSession::BeginFollowing(unsigned number) {
   options_.limit.follower.reset();
   if (!options_.shift || !options_.shift->follow || parts_.forecasts == nullptr ||
@@ -245,6 +276,11 @@ std::unique_ptr<ShiftedStart> TrainSession::MakeShiftedStart(unsigned number) {
 }
 
 Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number) {
+  const auto past = past_.latest.find(number);
+  if (past != past_.latest.end() && past->second.status == TrialStatus::kConverged) {
+    parts_.listener.OnRecurrenceKnown(number);
+    return RecurrenceEnd{.reached = true};
+  }
   const std::unique_ptr<ShiftedStart> shifted = MakeShiftedStart(number);
   if (shifted != nullptr) shifted->Wait();
   if (const auto code = ExitCodeOfStop()) return RecurrenceEnd{.exit_code = code};
@@ -262,8 +298,17 @@ Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number)
 Result<TrainSession::RecurrenceEnd> TrainSession::RunTries(unsigned number, ShiftedStart* shifted) {
   std::optional<std::int64_t> recurrence;
   unsigned runs = 0;
+  unsigned earlier = 0;
   spent_ = Seconds(0);
-  for (unsigned tries = 0; tries < options_.tries; ++tries) {
+  if (const auto past = past_.latest.find(number); past != past_.latest.end()) {
+    const Trial& latest = past->second;
+    // An undisturbed run of the default has no further tries.
+    if (latest.role != RunRole::kBaseline) {
+      recurrence = latest.recurrence;
+      earlier = static_cast<unsigned>(latest.attempt) + 1;
+    }
+  }
+  for (unsigned tries = earlier; tries < std::max(options_.tries, earlier + 1); ++tries) {
     auto ended = RunTrial(number, recurrence);
     if (const auto code = ExitCodeOfStop(); code && !ended.ok())
       return RecurrenceEnd{.exit_code = code};
@@ -281,6 +326,13 @@ Result<TrainSession::RecurrenceEnd> TrainSession::RunTries(unsigned number, Shif
   }
   parts_.listener.OnTargetMissed(number, runs);
   return RecurrenceEnd{};
+}
+
+std::string TrainSession::MakeRequestId(unsigned number, const ProcessIdentity& self) {
+  const std::string unique =
+      fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_);
+  if (!task_) return unique;
+  return ToText({.task = *task_, .call = past_.call, .recurrence = number}, unique);
 }
 
 TrialRequest TrainSession::MakeRequest(const std::string& id,
@@ -302,11 +354,10 @@ void TrainSession::Record(const RunningTrial& record) {
 Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
                                             std::optional<std::int64_t> recurrence) {
   ZEUS_TRY(const ProcessIdentity self, ThisProcess());
-  RunningTrial record{
-      .where = parts_.where,
-      .job = job_.spec.id,
-      .request = fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_),
-      .runner = self};
+  RunningTrial record{.where = parts_.where,
+                      .job = job_.spec.id,
+                      .request = MakeRequestId(number, self),
+                      .runner = self};
   Record(record);
   TrialRequest request = MakeRequest(record.request, recurrence);
   request.baseline = number <= options_.baseline;

@@ -16,6 +16,7 @@
 #include "zeus/job/job_service.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/profiled_devices.h"
+#include "zeus/session/scheduled_task.h"
 #include "zeus/session/shifted_start.h"
 #include "zeus/session/train_options.h"
 #include "zeus/session/trial_devices.h"
@@ -88,6 +89,8 @@ class TrainSession {
   // Returns kInvalidArgument for a fixed limit that the devices do not allow.
   Status CheckFixedLimit();
   Status EndOrphans();
+  // Goes on where an earlier start of this task of a scheduler was ended.
+  Status ResumeTask();
   // Restores the power limit after the last run, if the drivers answer in time.
   Status RestoreLimit();
   // Sets the follower of the power limit, when one is wanted, and judges it afterwards.
@@ -99,6 +102,7 @@ class TrainSession {
   Result<RecurrenceEnd> RunRecurrence(unsigned number);
   Result<RecurrenceEnd> RunTries(unsigned number, ShiftedStart* shifted);
   Result<TrialOutcome> RunTrial(unsigned number, std::optional<std::int64_t> recurrence);
+  std::string MakeRequestId(unsigned number, const ProcessIdentity& self);
   TrialRequest MakeRequest(const std::string& id, std::optional<std::int64_t> recurrence) const;
   unsigned all_recurrences() const { return options_.baseline + options_.recurrences; }
   // Records the trial on disk, so that the next start finds it.
@@ -114,6 +118,8 @@ class TrainSession {
   std::vector<ShiftReport> shifts_;
   bool silent_ = false;  // The service did not answer the last reports of the latest run.
   std::uint64_t requests_ = 0;
+  std::optional<ScheduledTask> task_;
+  TaskPast past_{};
   Seconds spent_{0};  // Time of the earlier tries of the recurrence.
   bool record_trouble_logged_ = false;
 };

@@ -114,6 +114,51 @@ std::string SpreadText(const std::vector<double>& values, const char* unit) {
                      100 * deviation / summary.mean);
 }
 
+// "3 GPUs, 1 other"
+std::string DevicesText(const std::vector<std::string>& names) {
+  const auto gpus = std::ranges::count_if(
+      names, [](const std::string& name) { return name.find("gpu:") != std::string::npos; });
+  const auto others = static_cast<std::ptrdiff_t>(names.size()) - gpus;
+  std::string text = fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s");
+  if (others > 0) text += fmt::format(", {} other{}", others, others == 1 ? "" : "s");
+  return text;
+}
+
+// "0-3 7" of sorted numbers.
+std::string RangesText(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : " ", numbers[i]);
+    if (last > i) text += fmt::format("-{}", numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+// How many ranks report, and which do not.
+std::string RanksText(const JobMeasurement& job) {
+  const std::size_t all = job.ranks.size() + job.missing.size();
+  std::string text = fmt::format("  ranks  {} on {} node{}\n", all, job.nodes.size(),
+                                 job.nodes.size() == 1 ? "" : "s");
+  std::vector<int> lost;
+  for (const JobMeasurement::Rank& rank : job.ranks) {
+    if (!rank.exit_code) lost.push_back(rank.rank);
+    if (rank.exit_code.value_or(0) != 0)
+      text += fmt::format("  rank {} on {}: exit code {}\n", rank.rank, rank.host, *rank.exit_code);
+  }
+  if (!lost.empty())
+    text += fmt::format("  lost before the end: rank{} {}\n", lost.size() == 1 ? "" : "s",
+                        RangesText(lost));
+  if (!job.missing.empty())
+    text += fmt::format(
+        "  not met: rank{} {}; the energy is that of the others (docs/mpi.md says how ranks "
+        "meet)\n",
+        job.missing.size() == 1 ? "" : "s", RangesText(job.missing));
+  return text;
+}
+
 // Which columns a table has beside the ones that are always there.
 struct Columns {
   bool net = false;
@@ -131,19 +176,21 @@ class Table {
   }
 
   std::string Rows() {
-    Add("device", {.energy = "energy",
-                   .net = "above idle",
-                   .attributed = "of this command",
-                   .spread = "spread",
-                   .power = "power",
-                   .source = "source"});
+    Add(report_.ranks ? "node" : "device", {.energy = "energy",
+                                            .net = "above idle",
+                                            .attributed = "of this command",
+                                            .spread = "spread",
+                                            .power = "power",
+                                            .source = report_.ranks ? "devices" : "source"});
     int numbers = 0;
     for (const DeviceMeasurement& device : mean_.measurement.devices) {
       if (!device.energy.ok()) continue;
-      AddDevice(device);
+      if (!report_.ranks) AddDevice(device);
       ++numbers;
     }
     if (numbers == 0) return "";
+    if (report_.ranks && report_.rows == RunReport::Rows::kNodes)
+      for (const JobMeasurement::Node& node : report_.ranks->nodes) AddNode(node);
     AddTotal();
     std::vector<Align> alignment(rows_.front().size(), Align::kRight);
     alignment.front() = alignment.back() = Align::kLeft;
@@ -192,6 +239,18 @@ class Table {
                                device.in_total ? "" : ", not in the total")});
   }
 
+  void AddNode(const JobMeasurement::Node& node) {
+    const bool known = !node.total.contains.empty();
+    Add(node.host,
+        {.energy = known ? WithSigma(node.total.energy, node.total.sigma) : "-",
+         .net = "-",
+         .attributed = fmt::format("{:.1f} J", node.total.attributed.value()),
+         .spread = "-",
+         .power = known ? AveragePowerText(node.total.energy, mean_.measurement.time) : "-",
+         .source = fmt::format("{}, rank{} {}", DevicesText(node.total.contains),
+                               node.ranks.size() == 1 ? "" : "s", RangesText(node.ranks))});
+  }
+
   void AddTotal() {
     const Measurement::Total total = mean_.measurement.Sum();
     if (total.contains.empty()) return;
@@ -203,7 +262,7 @@ class Table {
                   .attributed = fmt::format("{:.1f} J", total.attributed.value()),
                   .spread = SpreadText(values, "J"),
                   .power = AveragePowerText(total.energy, mean_.measurement.time),
-                  .source = ""});
+                  .source = report_.ranks ? DevicesText(total.contains) : ""});
   }
 
   const RunReport& report_;
@@ -268,6 +327,7 @@ std::string ToTable(const RunReport& report) {
   Table table(report);
   const Run& mean = table.mean();
   std::string text = Heading(report, mean);
+  if (report.ranks) text += RanksText(*report.ranks);
   const std::string rows = table.Rows();
   text += rows;
   if (rows.empty()) text += "  no energy: no sensor could be read here (zeus doctor says why)\n";

@@ -9,6 +9,7 @@
 #include "zeus/base/units.h"
 #include "zeus/carbon/carbon_report.h"
 #include "zeus/monitor/measurement.h"
+#include "zeus/ranks/rank_share.h"
 
 namespace zeus::cli {
 
@@ -46,6 +47,13 @@ struct RunReport {
   std::optional<unsigned> planned_runs;
   unsigned warmup_runs = 0;
   std::vector<Run> runs;  // Never empty when a report is made.
+
+  // Set when several ranks report together; devices are called "n1/gpu:0" then.
+  std::optional<JobMeasurement> ranks{};
+  enum class Rows {
+    kTotal,
+    kNodes
+  } rows = Rows::kTotal;  // The rows of the table where ranks report.
 
   // Emissions and cost of a run (of the mean of several), where they were asked for.
   std::optional<CarbonReport> carbon;

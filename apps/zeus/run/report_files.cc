@@ -107,6 +107,24 @@ Json SummaryJson(const RunReport& report) {
   return json;
 }
 
+Json RanksJson(const JobMeasurement& job) {
+  Json ranks = Json::array();
+  for (const JobMeasurement::Rank& rank : job.ranks)
+    ranks.push_back({{"rank", rank.rank},
+                     {"host", rank.host},
+                     {"exit_code", rank.exit_code ? Json(*rank.exit_code) : Json(nullptr)}});
+  Json nodes = Json::array();
+  for (const JobMeasurement::Node& node : job.nodes)
+    nodes.push_back({{"host", node.host},
+                     {"ranks", node.ranks},
+                     {"time_seconds", node.time.count()},
+                     {"total", zeus::ToJson(node.total)}});
+  return {{"size", job.ranks.size() + job.missing.size()},
+          {"met", std::move(ranks)},
+          {"missing", job.missing},
+          {"nodes", std::move(nodes)}};
+}
+
 }  // namespace
 
 Json ToJson(const RunReport& report) {
@@ -115,6 +133,7 @@ Json ToJson(const RunReport& report) {
   json["host"] = report.host;
   AddRun(json, report, MeanRun(report.runs));
   if (!report.remarks.empty()) json["remarks"] = report.remarks;
+  if (report.ranks) json["ranks"] = RanksJson(*report.ranks);
   if (report.carbon) AddTo(json, *report.carbon);
   if (!report.planned_runs) return json;
   json["planned_runs"] = *report.planned_runs;

@@ -2,6 +2,7 @@
 
 #include "apps/zeus/commands.h"
 #include "apps/zeus/output_file.h"
+#include "apps/zeus/run/rank_run.h"
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/run/session.h"
 #include "zeus/base/clock.h"
@@ -22,7 +23,15 @@ Result<int> Execute(const RunFlags& flags, const Verb& verb, const CommandTail& 
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(const RunOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
-  ActivityGroup::BecomeHost();
+  if (options.place)
+    ActivityGroup::BecomeHostOf(LaunchNumber(*options.place));
+  else
+    ActivityGroup::BecomeHost();
+  if (options.place) {
+    auto code = RunAsRank(options);
+    if (!code.ok()) return CommandNotStarted(std::move(code).error());
+    return code;
+  }
   const auto clock = std::make_shared<SystemClock>();
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(*clock, options.carbon));
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());

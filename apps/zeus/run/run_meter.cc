@@ -74,6 +74,32 @@ Result<std::vector<unsigned>> Measurable(const Node& node, const std::vector<uns
   return measurable;
 }
 
+// Surroundings in which all GPUs are visible.
+Surroundings Unrestricted(Surroundings surroundings) {
+  surroundings.environment = [environment =
+                                  std::move(surroundings.environment)](const std::string& name) {
+    return name.ends_with("_VISIBLE_DEVICES") ? std::nullopt : environment(name);
+  };
+  return surroundings;
+}
+
+// The keys of the GPUs that the environment shows; nullopt where it shows all.
+std::optional<std::vector<std::string>> VisibleKeys(const Surroundings& surroundings) {
+  bool restricted = false;
+  for (const char* variable :
+       {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
+    restricted = restricted || surroundings.environment(variable).has_value();
+  if (!restricted) return std::nullopt;
+  std::vector<std::string> keys;
+  const auto node = client::OpenNode(surroundings);
+  if (!node.ok()) return keys;  // The command's affair.
+  for (const auto& gpu : node.value().gpus) {
+    keys.push_back(gpu->identity().uuid);
+    keys.push_back(gpu->identity().pci_address);
+  }
+  return keys;
+}
+
 Seconds SlowestSensor(const Measurement& measurement) {
   Seconds slowest(0);
   for (const DeviceMeasurement& device : measurement.devices)
@@ -98,7 +124,8 @@ Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& op
   Surroundings surroundings = RealSurroundings(clock);
   surroundings.answer_within = options.driver_timeout;
   const TimePoint begin = clock.Now();
-  auto discovered = client::OpenNode(surroundings);
+  const bool whole = options.scope == MeterScope::kWholeNode && !options.gpus;
+  auto discovered = client::OpenNode(whole ? Unrestricted(surroundings) : surroundings);
   // A driver that is slow is asked no more than measuring needs.
   const bool quick = clock.Now() - begin < kQuickDiscovery;
   Node node;
@@ -117,6 +144,7 @@ Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& op
   Look look{.node = nullptr,
             .unmeasured = Unmeasured(node, options),
             .remarks = RemarksOn(node, options)};
+  if (whole) look.visible = VisibleKeys(surroundings);
   if (quick) WarnOfUnexplainedLimits(node, clock);
   if (node.gpus.empty() && node.cpus.empty() && node.rails.empty()) return look;
   auto opened = NodeMonitor::Open(clock, std::move(node), std::move(choice));
@@ -146,6 +174,7 @@ Result<std::unique_ptr<RunMeter>> RunMeter::Open(std::shared_ptr<Clock> clock, S
   meter->node_ = std::move(look->value().node);
   meter->unmeasured_ = std::move(look->value().unmeasured);
   meter->remarks_ = std::move(look->value().remarks);
+  meter->visible_ = std::move(look->value().visible);
   return meter;
 }
 
@@ -227,6 +256,23 @@ std::vector<DeviceIdentity> RunMeter::Devices() const {
     devices.push_back(std::move(device));
   }
   return devices;
+}
+
+void RunMeter::Describe(RankShare& share) const {
+  const std::vector<DeviceIdentity> devices = Devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const DeviceIdentity& device = devices[i];
+    const std::string& key = node_->key(i);
+    if (key.empty()) continue;
+    share.devices.push_back({.device = device.device,
+                             .key = key,
+                             .model = device.model,
+                             .uuid = device.uuid,
+                             .calibrated = device.calibrated});
+    const bool seen = !visible_ || node_->gpu(i) == nullptr ||
+                      std::ranges::find(*visible_, key) != visible_->end();
+    if (seen) share.own.push_back(key);
+  }
 }
 
 std::vector<Celsius> RunMeter::Temperatures() {

@@ -12,12 +12,20 @@
 #include "zeus/device/node.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/process/signal_watch.h"
+#include "zeus/ranks/rank_share.h"
 
 namespace zeus::cli {
+
+// Which devices a rank measures of those that it has not chosen by number.
+enum class MeterScope {
+  kVisible,    // Those that CUDA_VISIBLE_DEVICES and its relatives show to the command.
+  kWholeNode,  // All of the node, so that ranks can stand in for each other.
+};
 
 struct MeterOptions {
   std::optional<std::vector<unsigned>> gpus;  // As in "gpu:1"; all when not set.
   bool cpus = true;
+  MeterScope scope = MeterScope::kVisible;
   // How long the drivers may take to tell of their devices before the command starts without them.
   Seconds driver_timeout{2};
 };
@@ -49,6 +57,8 @@ class RunMeter {
   Measurement End(Refinement refinement);
 
   std::vector<DeviceIdentity> Devices() const;  // The devices that are measured.
+  // The same devices for a meeting of ranks, with the keys of those that the command may see.
+  void Describe(RankShare& share) const;
   // Sentences about measured devices that a reader must know, as that energy is the whole board's.
   const std::vector<std::string>& remarks() const { return remarks_; }
   // Limits of the GPUs that answer in time, in the order of the node.
@@ -63,6 +73,7 @@ class RunMeter {
     std::shared_ptr<NodeMonitor> node;  // Null when there is nothing to measure.
     std::vector<DeviceMeasurement> unmeasured;
     std::vector<std::string> remarks{};
+    std::optional<std::vector<std::string>> visible{};  // Keys of GPUs; all when not set.
   };
 
   RunMeter(std::shared_ptr<Clock> clock, SignalWatch& signals)
@@ -79,6 +90,7 @@ class RunMeter {
   SignalWatch& signals_;
   std::vector<DeviceMeasurement> unmeasured_;
   std::vector<std::string> remarks_;
+  std::optional<std::vector<std::string>> visible_;
   std::optional<int> asked_to_end_;
   Status begun_;
   TimePoint begin_{};

@@ -94,11 +94,35 @@ void AddRunFlags(Verb verb, RunFlags& flags) {
       .Check(OneOf({"auto", "always", "never"}))
       .ShowDefault();
   AddCarbonOptions(verb, flags.carbon);
+  verb.AddFlag(
+      "--alone", flags.alone,
+      "Report for this process alone, also where mpirun, srun or torchrun started several");
+  verb.AddFlag("--per-node", flags.per_node,
+               "A line for each node, where several ranks report together");
   verb.AddFlag("--wait-all", flags.child.wait_all,
                "Measure until every process that the command started has ended");
   verb.AddFlag("--kill-with-parent", flags.child.kill_with_parent,
                "Kill the command when zeus is killed");
 }
+
+namespace {
+
+// Runs that are repeated would have to begin on all ranks at once.
+Status FindPlace(const RunFlags& flags, RunOptions& options) {
+  if (flags.alone) return Ok();
+  ZEUS_TRY(options.place, FindRankPlace(ProcessEnvironment()));
+  if (!options.place) return Ok();
+  const bool several = flags.repeat || flags.warmup > 0;
+  if (several || !flags.subtract_idle.empty()) {
+    return InvalidArgument(fmt::format(
+        "{} is not possible in each of several ranks: put zeus run before {}, or give --alone",
+        several ? "--repeat" : "--subtract-idle", options.place->launcher));
+  }
+  options.meter.scope = MeterScope::kWholeNode;
+  return Ok();
+}
+
+}  // namespace
 
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command) {
   if (!flags.json.empty() && flags.json == flags.csv)
@@ -118,6 +142,8 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
   options.explain = flags.explain;
   options.meter.cpus = !flags.no_cpu;
   options.meter.driver_timeout = Seconds(flags.driver_timeout);
+  options.per_node = flags.per_node;
+  ZEUS_RETURN_IF_ERROR(FindPlace(flags, options));
   if (!flags.gpus.empty()) {
     ZEUS_TRY(options.meter.gpus, ParseGpus(flags.gpus));
   }

@@ -10,6 +10,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/process/child.h"
+#include "zeus/ranks/rank_place.h"
 
 namespace zeus::cli {
 
@@ -30,6 +31,8 @@ struct RunFlags {
   std::string csv;
   bool quiet = false;
   bool explain = false;
+  bool alone = false;
+  bool per_node = false;
   ChildOptions child;
   CarbonOptions carbon;
 };
@@ -55,7 +58,10 @@ struct RunOptions {
   std::string csv;
   bool quiet = false;
   bool explain = false;
+  bool per_node = false;
   CarbonOptions carbon;
+
+  std::optional<RankPlace> place;  // Set for one of several ranks that report together.
 };
 
 // Declares the options on `verb`.

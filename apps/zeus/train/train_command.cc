@@ -12,6 +12,7 @@
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/terminal.h"
+#include "apps/zeus/train/slurm_launch.h"
 #include "apps/zeus/train/train_display.h"
 #include "apps/zeus/train/train_log.h"
 #include "apps/zeus/train/train_options.h"
@@ -74,6 +75,20 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
   return WriteWhole(invocation.json, JsonText(json, 2) + "\n");
 }
 
+// Submits the recurrences to Slurm; what was learned is shown without a word on GPUs, which this
+// machine need not have.
+Result<int> Submit(const TrainInvocation& invocation) {
+  SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
+  return LaunchOnSlurm(invocation, [&]() -> Status {
+    ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
+    const TrainDisplay display(invocation.quiet ? TrainDisplay::Sentences::kQuiet
+                                                : TrainDisplay::Sentences::kShown);
+    return ShowLessons(invocation, {.job = invocation.session.spec.id}, source->service(), carbon,
+                       display);
+  });
+}
+
 Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail& tail) {
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   SystemClock clock;
@@ -81,6 +96,7 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   ZEUS_RETURN_IF_ERROR(CheckFiles(invocation));
   if (auto found = FindTrainCommand(invocation.session); !found.ok())
     return CommandNotStarted(std::move(found).error());
+  if (invocation.slurm.wanted) return Submit(invocation);
   // Before the first thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));

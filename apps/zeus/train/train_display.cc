@@ -87,6 +87,11 @@ void TrainDisplay::OnOrphanEnded(std::int64_t trial) {
   Say(fmt::format("trial {} had lost its runner and is ended", trial));
 }
 
+void TrainDisplay::OnRecurrenceKnown(unsigned recurrence) {
+  Say(fmt::format("recurrence {} has reached the target in an earlier start of this task",
+                  recurrence));
+}
+
 void TrainDisplay::OnTargetMissed(unsigned recurrence, unsigned runs) {
   Say(fmt::format("recurrence {} did not reach the target in {} run{}", recurrence, runs,
                   runs == 1 ? "" : "s"));

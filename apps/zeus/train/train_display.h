@@ -45,6 +45,7 @@ class TrainDisplay final : public TrainListener {
   void OnDevicesOpened(ProfiledDevices* devices) override { devices_ = devices; }
   void OnOrphanEnded(std::int64_t trial) override;
   void OnTrialEnded(const TrialOutcome& outcome) override;
+  void OnRecurrenceKnown(unsigned recurrence) override;
   void OnTargetMissed(unsigned recurrence, unsigned runs) override;
   void OnStartPlanned(const StartAdvice& advice, WallTime now) override;
   void OnShiftTrouble(const Error& reason, bool planned) override;

@@ -12,6 +12,7 @@
 #include "apps/zeus/profile/profile_options.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/session/slurm_queue.h"
 #include "zeus/session/train.h"
 #include "zeus/training/profile_folder.h"
 
@@ -236,6 +237,41 @@ void AddLimitFlags(Verb verb, TrainFlags& flags) {
       .Check(NotEmpty());
 }
 
+void AddSlurmFlags(Verb verb, TrainFlags& flags) {
+  constexpr std::uint64_t kMostRetries = 100;
+  verb.AddFlag("--slurm", flags.slurm,
+               "Submit the recurrences to Slurm, wait for them and show what was learned; each "
+               "chooses its batch size when it begins. Needs --server or PostgreSQL");
+  verb.AddOption("--slurm-options", flags.slurm_options,
+                 "For sbatch, as in '--partition=gpu --gres=gpu:1 --time=2:00:00'");
+  verb.AddOption("--at-once", flags.at_once,
+                 "Recurrences that Slurm may run at the same time; 0: as many as there is room for")
+      .Check(WholeNumberBetween(0, kMostRecurrences))
+      .ShowDefault();
+  verb.AddOption("--slurm-retries", flags.slurm_retries,
+                 "How often recurrences whose task has failed are run again, by further jobs that "
+                 "depend on it")
+      .Check(WholeNumberBetween(0, kMostRetries))
+      .ShowDefault();
+  verb.AddFlag("--no-wait", flags.no_wait, "Do not wait for what was submitted");
+}
+
+Status InterpretSlurm(const TrainFlags& flags, SlurmLaunch& slurm) {
+  const bool given =
+      !flags.slurm_options.empty() || flags.at_once > 0 || flags.slurm_retries > 0 || flags.no_wait;
+  if (!flags.slurm && given)
+    return InvalidArgument(
+        "--slurm-options, --at-once, --slurm-retries and --no-wait belong to --slurm");
+  slurm.wanted = flags.slurm;
+  slurm.at_once = flags.at_once;
+  slurm.retries = flags.slurm_retries;
+  slurm.wait = !flags.no_wait;
+  auto options = SplitShellWords(flags.slurm_options);
+  if (!options.ok()) return std::move(options).error().While("--slurm-options");
+  slurm.options = std::move(options).value();
+  return Ok();
+}
+
 Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   if (!flags.limits.empty() && flags.stride)
     return InvalidArgument("--limits and --stride both say what to try: give one of them");
@@ -297,6 +333,7 @@ void AddTrainFlags(Verb verb, TrainFlags& flags) {
   AddRunFlags(verb, flags);
   AddLimitFlags(verb, flags);
   AddJobSourceFlags(verb, flags.source);
+  AddSlurmFlags(verb, flags);
   verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
       .Check(NotEmpty());
   verb.AddOption("--html", flags.html, "Write a report to this file").Check(NotEmpty());
@@ -360,6 +397,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   invocation.html = flags.html;
   invocation.log = flags.log;
   invocation.quiet = flags.quiet;
+  ZEUS_RETURN_IF_ERROR(InterpretSlurm(flags, invocation.slurm));
   ZEUS_RETURN_IF_ERROR(CheckTrainOptions(options));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags));
   return invocation;

@@ -74,6 +74,20 @@ struct TrainFlags {
   CarbonOptions carbon{};
   ShiftFlags shift{};
   bool quiet = false;
+  bool slurm = false;
+  std::string slurm_options{};
+  unsigned at_once = 0;
+  unsigned slurm_retries = 0;
+  bool no_wait = false;
+};
+
+// How recurrences are submitted to Slurm instead of being run here.
+struct SlurmLaunch {
+  bool wanted = false;
+  std::vector<std::string> options{};  // For sbatch.
+  unsigned at_once = 0;                // 0: as many as there is room for.
+  unsigned retries = 0;
+  bool wait = true;
 };
 
 // The meaning of the options.
@@ -88,6 +102,7 @@ struct TrainInvocation {
   CarbonOptions carbon{};
   std::optional<ShiftInvocation> shift{};
   bool quiet = false;
+  SlurmLaunch slurm{};
 };
 
 // Declares the options on `verb`.

@@ -250,6 +250,11 @@ ActivityGroup ActivityGroup::NewHost() {
 
 void ActivityGroup::BecomeHost() { ::setenv(kGroupVariable, NewHost().ToText().c_str(), 1); }
 
+void ActivityGroup::BecomeHostOf(std::uint64_t id) {
+  if (const std::uint64_t outer = FromEnvironment().id; outer != 0) id = outer;
+  ::setenv(kGroupVariable, ActivityGroup{.id = id, .host = true}.ToText().c_str(), 1);
+}
+
 std::string ActivityGroup::VariableOfMembers() {
   const ActivityGroup group = FromEnvironment();
   return group.host ? group.Variable() : std::string();

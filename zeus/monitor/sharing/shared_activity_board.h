@@ -101,6 +101,9 @@ struct ActivityGroup {
   // Makes all monitors of this process hosts of one group. It changes the environment, so it is for
   // the begin of a program only, before the first thread.
   static void BecomeHost();
+  // The same for several programs that measure the same command together: hosts of one group. `id`
+  // is below 2^63, and not 0.
+  static void BecomeHostOf(std::uint64_t id);
   // "ZEUS_ACTIVITY_GROUP=…" for the command of a host; empty where there is nothing to say.
   static std::string VariableOfMembers();
 

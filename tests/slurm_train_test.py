@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Recurring jobs on Slurm: batch sizes are chosen when jobs begin, and no recurrence is lost or begun twice, whatever dies."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+import postgres_testing
+import slurm_testing
+from serve_testing import Server
+from sim_testing import wait_until
+from train_testing import PROGRAM
+
+EPOCHS = {"32": 12, "64": 9, "128": 5, "256": 11}  # To the target; an epoch costs the same with each.
+FINAL = ("converged", "stopped", "failed")
+
+
+def missing():
+    return slurm_testing.missing() or (None if postgres_testing.programs() else "there is no PostgreSQL server")
+
+
+@unittest.skipIf(missing(), missing())
+class SlurmTrainTest(unittest.TestCase):
+    def setUp(self):
+        self.cluster = slurm_testing.Cluster(nodes=4, gpus="1xV100")
+        self.addCleanup(self.cluster.stop)
+        self.database = postgres_testing.PostgresServer()
+        self.addCleanup(self.database.stop)
+        self.server = Server("--database", self.database.url)
+        self.addCleanup(self.server.kill)
+        self.program = self.cluster.path("program.py")
+        with open(self.program, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        self.environment = dict(self.cluster.environment, ZEUS_SERVER=self.server.url, XDG_DATA_HOME=self.cluster.path("data"),
+                                XDG_CONFIG_HOME=self.cluster.path("config"))
+
+    def words(self, seconds, job="mnist"):
+        """The options of `zeus train` and its command; an epoch takes so many seconds, and says what it cost."""
+        return ["--job", job, "--batch-sizes", "32,64,128,256", "--default", "64", "--target", "0.9", "--max-epochs", "30", "--seed", "3",
+                "--power-limit", "found", "--gpu-model", "V100", "--max-power", "250", "--", sys.executable, "-B", self.program,
+                "--batch-size", "{batch_size}", "--out", "line", "--epochs", json.dumps(EPOCHS), "--seconds", str(seconds)]
+
+    def ask(self, path):
+        answer = self.server.ask("GET", path)
+        self.assertEqual(answer.status, 200, answer.text)
+        return answer.json
+
+    def trials(self, job="mnist"):
+        answer = self.server.ask("GET", f"/v1/jobs/{job}/trials?limit=1000")
+        return answer.json["trials"] if answer.status == 200 else []
+
+    def begin(self, job):
+        """Lets a job begin at once that Slurm would hold back for two minutes after it was requeued."""
+        self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+
+    def assert_each_recurrence_reached_once(self, recurrences, job="mnist"):
+        trials = self.trials(job)
+        reached = sorted(trial["recurrence"] for trial in trials if trial["status"] == "converged")
+        self.assertEqual(reached, list(range(recurrences)), trials)
+        self.assertTrue(all(trial["status"] in FINAL for trial in trials), trials)
+        self.assertEqual(len({trial["request_id"] for trial in trials}), len(trials))
+        places = [(trial["recurrence"], trial["attempt"]) for trial in trials]
+        self.assertEqual(len(set(places)), len(places), "a try is there twice")
+        return trials
+
+    def running(self):
+        """Running tasks: their job numbers and nodes."""
+        lines = self.cluster.run("squeue", "-h", "-t", "RUNNING", "-o", "%A %N", check=False).stdout.splitlines()
+        return [line.split() for line in lines if len(line.split()) == 2]
+
+    def processes_of(self, node):
+        """Everything that runs on a virtual node for a job."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    variables = file.read().split(b"\0")
+            except OSError:
+                continue
+            if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_CONF={self.cluster.path('slurm.conf')}".encode() in variables:
+                yield int(pid)
+
+    def kill_node(self, node):
+        """The node loses its power."""
+        self.cluster.kill(f"slurmd-{node}")
+        while pids := list(self.processes_of(node)):
+            for pid in pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.cluster.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
+
+    def test_forty_recurrences_three_at_a_time_on_four_nodes_of_which_one_dies(self):
+        launch = subprocess.Popen(
+            [slurm_testing.ZEUS, "train", "--slurm", "--recurrences", "40", "--at-once", "3", "--slurm-options",
+             f"--gres=gpu:1 --output={self.cluster.path('log', 'task-%a.out')}", *self.words(0.1)],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (launch.kill(), launch.communicate()) if launch.poll() is None else None)
+        reached = lambda: sum(trial["status"] == "converged" for trial in self.trials())  # noqa: E731
+        wait_until(lambda: reached() >= 10 or launch.poll() is not None, "no recurrence reaches the target")
+        self.assertIsNone(launch.poll(), launch.poll() is not None and launch.communicate())
+        wait_until(lambda: any(trial["status"] == "reporting" for trial in self.trials()) and self.running(), "nothing runs")
+        victim, node = self.running()[0]
+        self.kill_node(node)
+        release = threading.Event()
+
+        def let_requeued_begin():
+            while not release.wait(0.5):
+                self.begin(victim)
+        helper = threading.Thread(target=let_requeued_begin)
+        helper.start()
+        try:
+            _, errors = launch.communicate(timeout=500)
+        finally:
+            release.set()
+            helper.join()
+        self.assertEqual(launch.returncode, 0, errors + self.cluster.log("task-1.out"))
+        self.assertIn("40 of 40 tasks have ended well", errors)
+        trials = self.assert_each_recurrence_reached_once(40)
+        self.assertTrue(any("started again" in trial["reason"] for trial in trials), trials)
+
+        export = subprocess.run([slurm_testing.ZEUS, "job", "export", "mnist"], env=self.environment, capture_output=True, check=True, timeout=60)
+        replayed = subprocess.run([slurm_testing.ZEUS, "replay", "history", "-", "--json", "-"], input=export.stdout, capture_output=True,
+                                  env=self.environment, timeout=60, check=False)
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        best = self.ask("/v1/jobs/mnist/arms")["best_batch_size"]
+        found = set(re.findall(r'"batch_size": (\d+)', replayed.stdout.decode()))
+        print(f"best {best}; replay: {found}; trials {len(trials)}", file=sys.stderr)
+        print(replayed.stdout.decode()[:3000], file=sys.stderr)
+        self.assertEqual(best, 128)
+
+    def test_a_requeued_job_goes_on_with_its_recurrence(self):
+        script = f"exec {slurm_testing.ZEUS} train --recurrences 2 " + " ".join(f"'{word}'" for word in self.words(0.2))
+        job = self.cluster.submit(script, "--requeue", "--open-mode=append", f"--export=ALL,ZEUS_SERVER={self.server.url},"
+                                  f"XDG_DATA_HOME={self.cluster.path('data')},XDG_CONFIG_HOME={self.cluster.path('config')}")
+        wait_until(lambda: any(trial["recurrence"] == 1 and trial["status"] == "reporting" for trial in self.trials()),
+                   f"the second recurrence does not begin: {self.trials()} {self.cluster.output(job)}")
+        self.cluster.run("scontrol", "requeue", str(job))
+
+        def ended():
+            self.begin(job)
+            return self.cluster.job_state(job) in ("COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "CANCELLED")
+        wait_until(ended, f"job {job} does not end: {self.cluster.output(job)}")
+        output = self.cluster.output(job)
+        self.assertEqual(self.cluster.job_state(job), "COMPLETED", output)
+        trials = self.assert_each_recurrence_reached_once(2)
+        self.assertEqual([trial["reason"] for trial in trials if trial["status"] == "failed"], ["interrupted"], output)
+        self.assertIn("recurrence 1 has reached the target in an earlier start", output)
+
+    def test_tasks_that_failed_are_run_again_by_a_job_that_depends_on_them(self):
+        words = self.words(0.02)
+        flaky = self.cluster.path("flaky.sh")
+        with open(flaky, "w", encoding="utf-8") as file:  # The first try of task 2 fails.
+            file.write('#!/bin/sh\n[ "$SLURM_ARRAY_TASK_ID$ZEUS_SLURM_RETRY" = 2 ] && exit 42\nexec "$@"\n')
+        os.chmod(flaky, 0o755)
+        words[words.index("--") + 1:words.index("--") + 1] = [flaky]
+        done = subprocess.run(
+            [slurm_testing.ZEUS, "train", "--slurm", "--recurrences", "3", "--slurm-retries", "1", "--slurm-options",
+             f"--output={self.cluster.path('log', 'task-%A-%a.out')}", *words],
+            env=self.environment, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 of 3 tasks have ended well", done.stderr)
+        trials = self.assert_each_recurrence_reached_once(3)
+        self.assertEqual(sum(trial["status"] == "failed" for trial in trials), 1)
+
+    def test_what_cannot_work_is_refused_before_anything_is_submitted(self):
+        for options, sentence in ((["--slurm-options", "--partition=nowhere"], "sbatch refuses the job"),
+                                  (["--slurm-options", "--comment='x"], "quote that is not closed")):
+            done = subprocess.run([slurm_testing.ZEUS, "train", "--slurm", *options, *self.words(0.1)], env=self.environment,
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(sentence, done.stderr)
+        alone = dict(self.environment)
+        del alone["ZEUS_SERVER"]
+        done = subprocess.run([slurm_testing.ZEUS, "train", "--slurm", *self.words(0.1)], env=alone, capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--slurm needs a place for the job that all nodes reach", done.stderr)
+        self.assertEqual(self.cluster.run("squeue", "-h").stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
