@@ -68,10 +68,20 @@ class SlurmTrainTest(unittest.TestCase):
         self.assertEqual(len(set(places)), len(places), "a try is there twice")
         return trials
 
-    def running(self):
-        """Running tasks: their job numbers and nodes."""
-        lines = self.cluster.run("squeue", "-h", "-t", "RUNNING", "-o", "%A %N", check=False).stdout.splitlines()
-        return [line.split() for line in lines if len(line.split()) == 2]
+    def running_trial(self):
+        """A trial that has just begun: the number of its job, its node, and its own number."""
+        found = []
+
+        def look():
+            young = {trial["request_id"].split("-s")[0]: trial["number"] for trial in self.trials()
+                     if trial["status"] == "reporting" and trial["epochs"] <= 2}
+            for line in self.cluster.run("squeue", "-h", "-t", "RUNNING", "-o", "%A %F %K %N", check=False).stdout.splitlines():
+                job, array, index, node = line.split()
+                if f"slurm:zeus.{array}_{index}" in young:
+                    found[:] = job, node, young[f"slurm:zeus.{array}_{index}"]
+            return found
+        wait_until(look, "nothing runs")
+        return found
 
     def processes_of(self, node):
         """Everything that runs on a virtual node for a job."""
@@ -98,14 +108,13 @@ class SlurmTrainTest(unittest.TestCase):
     def test_forty_recurrences_three_at_a_time_on_four_nodes_of_which_one_dies(self):
         launch = subprocess.Popen(
             [slurm_testing.ZEUS, "train", "--slurm", "--recurrences", "40", "--at-once", "3", "--slurm-options",
-             f"--gres=gpu:1 --output={self.cluster.path('log', 'task-%a.out')}", *self.words(0.1)],
+             f"--gres=gpu:1 --output={self.cluster.path('log', 'task-%a.out')}", *self.words(0.25)],
             env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (launch.kill(), launch.communicate()) if launch.poll() is None else None)
         reached = lambda: sum(trial["status"] == "converged" for trial in self.trials())  # noqa: E731
         wait_until(lambda: reached() >= 10 or launch.poll() is not None, "no recurrence reaches the target")
         self.assertIsNone(launch.poll(), launch.poll() is not None and launch.communicate())
-        wait_until(lambda: any(trial["status"] == "reporting" for trial in self.trials()) and self.running(), "nothing runs")
-        victim, node = self.running()[0]
+        victim, node, lost = self.running_trial()
         self.kill_node(node)
         release = threading.Event()
 
@@ -119,10 +128,13 @@ class SlurmTrainTest(unittest.TestCase):
         finally:
             release.set()
             helper.join()
-        self.assertEqual(launch.returncode, 0, errors + self.cluster.log("task-1.out"))
+        victims = self.cluster.run("scontrol", "-o", "show", "job", victim, check=False).stdout
+        self.assertEqual(launch.returncode, 0, errors + victims + "".join(
+            self.cluster.log(name) for name in sorted(os.listdir(self.cluster.path("log"))) if name.startswith("task-")) + str(self.trials()))
         self.assertIn("40 of 40 tasks have ended well", errors)
         trials = self.assert_each_recurrence_reached_once(40)
-        self.assertTrue(any("started again" in trial["reason"] for trial in trials), trials)
+        ended = next(trial for trial in trials if trial["number"] == lost)
+        self.assertEqual((ended["status"], ended["reason"]), ("failed", "its task was started again"))
 
         export = subprocess.run([slurm_testing.ZEUS, "job", "export", "mnist"], env=self.environment, capture_output=True, check=True, timeout=60)
         replayed = subprocess.run([slurm_testing.ZEUS, "replay", "history", "-", "--json", "-"], input=export.stdout, capture_output=True,

@@ -38,17 +38,17 @@ std::optional<int> TakeNumber(std::string_view& text, char mark) {
 std::optional<ScheduledTask> FindScheduledTask(const Environment& environment) {
   const std::string job = ValueOf(environment, "SLURM_JOB_ID");
   if (job.empty()) return std::nullopt;
-  std::string number = job;
+  std::string number = FileNamePart(job);
   const std::string first = ValueOf(environment, "ZEUS_SLURM_FIRST");
   const std::string array = first.empty() ? ValueOf(environment, "SLURM_ARRAY_JOB_ID") : first;
   if (const std::string index = ValueOf(environment, "SLURM_ARRAY_TASK_ID");
       !array.empty() && !index.empty())
-    number = array + "_" + index;
+    number = FileNamePart(array) + "_" + FileNamePart(index);
   else if (!first.empty())
-    number = first;
+    number = FileNamePart(first);
   ScheduledTask task{.name = fmt::format("slurm:{}.{}",
                                          FileNamePart(ValueOf(environment, "SLURM_CLUSTER_NAME")),
-                                         FileNamePart(number))};
+                                         number)};
   // The tasks of a step run beside each other.
   if (!ValueOf(environment, "SLURM_STEP_NUM_TASKS").empty())
     task.name += fmt::format(".{}.{}", FileNamePart(ValueOf(environment, "SLURM_STEP_ID")),

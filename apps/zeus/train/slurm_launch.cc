@@ -134,6 +134,9 @@ std::optional<int> Launch::Wait() {
     pause = std::min(pause * 1.5, kLongestPause);
   }
   outcome_ = OutcomeOf(known_);
+  for (const auto& [task, state] : known_)
+    if (state != "COMPLETED" && state != "CANCELLED")
+      Say(fmt::format("task {} ended as {}", task, state));
   Say(fmt::format("{} of {} tasks have ended well", outcome_.completed,
                   outcome_.completed + outcome_.failed));
   return std::nullopt;
