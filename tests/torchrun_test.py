@@ -56,7 +56,7 @@ class TorchrunTest(SimTestCase):
             agents.append(subprocess.Popen(
                 ["unshare", "--uts", "sh", "-c", 'hostname "$1" && shift && exec "$@"', "sh", node, PYTHON, "-m", "torch.distributed.run",
                  "--nnodes=2", f"--node_rank={number}", "--master_addr=127.0.0.1", f"--master_port={port}", "--nproc_per_node=2",
-                 # Of the ways to show output, torch 1.13 knows with Python 3.11 those of one stream only.
+                 # torch 1.13 with Python 3.11 fails on other ways to show output than these, its default included.
                  "--redirects=1", "--tee=2", f"--log_dir={logs}", "--no_python", ZEUS, "run", "--per-node", "--json", report, "--", PYTHON, "-c", PROGRAM, ZEUS],
                 env=dict(environment, ZEUS_SIM_NODE=node), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         for agent in agents:
