@@ -94,9 +94,11 @@ class SlurmTrainTest(unittest.TestCase):
             if f"SLURMD_NODENAME={node}".encode() in variables and f"SLURM_CONF={self.cluster.path('slurm.conf')}".encode() in variables:
                 yield int(pid)
 
-    def kill_node(self, node):
-        """The node loses its power."""
+    def kill_node(self, node, job):
+        """The node, which runs this job, loses its power."""
         self.cluster.kill(f"slurmd-{node}")
+        for pid in self.cluster.stepds(job):  # Before they can tell that the job has ended.
+            os.kill(pid, signal.SIGKILL)
         while pids := list(self.processes_of(node)):
             for pid in pids:
                 try:
@@ -115,7 +117,7 @@ class SlurmTrainTest(unittest.TestCase):
         wait_until(lambda: reached() >= 10 or launch.poll() is not None, "no recurrence reaches the target")
         self.assertIsNone(launch.poll(), launch.poll() is not None and launch.communicate())
         victim, node, lost = self.running_trial()
-        self.kill_node(node)
+        self.kill_node(node, victim)
         release = threading.Event()
 
         def let_requeued_begin():
