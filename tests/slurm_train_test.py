@@ -36,6 +36,9 @@ class SlurmTrainTest(unittest.TestCase):
         self.program = self.cluster.path("program.py")
         with open(self.program, "w", encoding="utf-8") as file:
             file.write(PROGRAM)
+        # Nodes have home folders of their own: no node finds another one's notes.
+        with open(self.cluster.path("task_prolog.sh"), "a", encoding="utf-8") as file:
+            file.write(f'echo "export XDG_DATA_HOME={self.cluster.folder}/$SLURMD_NODENAME/data"\n')
         self.environment = dict(self.cluster.environment, ZEUS_SERVER=self.server.url, XDG_DATA_HOME=self.cluster.path("data"),
                                 XDG_CONFIG_HOME=self.cluster.path("config"))
 
@@ -83,6 +86,25 @@ class SlurmTrainTest(unittest.TestCase):
         wait_until(look, "nothing runs")
         return found
 
+    def frozen_trial(self):
+        """The same for a trial that stays as it is, since nothing moves on its node any more."""
+        while True:
+            job, node, number = self.running_trial()
+            pids = [*self.cluster.stepds(job), *self.processes_of(node)]
+            self.signal_all(pids, signal.SIGSTOP)
+            trial = next(trial for trial in self.trials() if trial["number"] == number)
+            if trial["status"] not in FINAL:
+                return job, node, number
+            self.signal_all(pids, signal.SIGCONT)
+
+    @staticmethod
+    def signal_all(pids, number):
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
     def processes_of(self, node):
         """Everything that runs on a virtual node for a job."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -95,16 +117,12 @@ class SlurmTrainTest(unittest.TestCase):
                 yield int(pid)
 
     def kill_node(self, node, job):
-        """The node, which runs this job, loses its power."""
+        """The node, which runs this job and is frozen, loses its power."""
+        stepds = self.cluster.stepds(job)
+        while pids := set(self.processes_of(node)) - set(stepds):
+            self.signal_all(pids, signal.SIGKILL)
+        self.signal_all(stepds, signal.SIGKILL)  # They can no longer tell that the job has ended.
         self.cluster.kill(f"slurmd-{node}")
-        for pid in self.cluster.stepds(job):  # Before they can tell that the job has ended.
-            os.kill(pid, signal.SIGKILL)
-        while pids := list(self.processes_of(node)):
-            for pid in pids:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
         self.cluster.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
 
     def test_forty_recurrences_three_at_a_time_on_four_nodes_of_which_one_dies(self):
@@ -116,7 +134,7 @@ class SlurmTrainTest(unittest.TestCase):
         reached = lambda: sum(trial["status"] == "converged" for trial in self.trials())  # noqa: E731
         wait_until(lambda: reached() >= 10 or launch.poll() is not None, "no recurrence reaches the target")
         self.assertIsNone(launch.poll(), launch.poll() is not None and launch.communicate())
-        victim, node, lost = self.running_trial()
+        victim, node, lost = self.frozen_trial()
         self.kill_node(node, victim)
         release = threading.Event()
 

@@ -28,7 +28,9 @@ Json ToJson(const RunningTrial& trial) {
           {"trial", trial.trial},
           {"pid", trial.runner.pid},
           {"start_ticks", trial.runner.start_ticks},
-          {"pid_namespace", trial.runner.pid_namespace}};
+          {"pid_namespace", trial.runner.pid_namespace},
+          {"host", trial.host.empty() ? HostName() : trial.host},
+          {"boot", trial.boot.empty() ? CurrentBootTime().boot : trial.boot}};
 }
 
 Result<RunningTrial> Read(const std::filesystem::path& file) {
@@ -42,7 +44,18 @@ Result<RunningTrial> Read(const std::filesystem::path& file) {
   ZEUS_TRY(trial.runner.pid, GetField<std::int64_t>(json, "pid"));
   ZEUS_TRY(trial.runner.start_ticks, GetField<std::uint64_t>(json, "start_ticks"));
   ZEUS_TRY(trial.runner.pid_namespace, GetField<std::string>(json, "pid_namespace"));
+  // Older versions told neither, for this machine.
+  ZEUS_TRY(const auto host, GetOptionalField<std::string>(json, "host"));
+  ZEUS_TRY(const auto boot, GetOptionalField<std::string>(json, "boot"));
+  trial.host = host.value_or(HostName());
+  trial.boot = boot.value_or(CurrentBootTime().boot);
   return trial;
+}
+
+// Numbers of processes mean nothing on another machine, nor after this one was started again.
+bool HasDied(const RunningTrial& trial) {
+  if (trial.host != HostName()) return false;
+  return trial.boot != CurrentBootTime().boot || !IsRunning(trial.runner);
 }
 
 }  // namespace
@@ -71,7 +84,7 @@ std::vector<RunningTrial> TrialRecords::Orphans(const std::string& where,
     if (file.path().extension() != ".json") continue;
     const auto trial = Read(file.path());
     if (trial.ok() && trial.value().where == where && trial.value().job == job &&
-        !IsRunning(trial.value().runner))
+        HasDied(trial.value()))
       orphans.push_back(trial.value());
   }
   return orphans;
@@ -357,7 +370,9 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
   RunningTrial record{.where = parts_.where,
                       .job = job_.spec.id,
                       .request = MakeRequestId(number, self),
-                      .runner = self};
+                      .runner = self,
+                      .host = HostName(),
+                      .boot = CurrentBootTime().boot};
   Record(record);
   TrialRequest request = MakeRequest(record.request, recurrence);
   request.baseline = number <= options_.baseline;

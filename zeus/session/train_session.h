@@ -30,6 +30,10 @@ struct RunningTrial {
   std::string request{};   // By which the trial was asked for.
   std::int64_t trial = 0;  // 0: asked for, and no answer yet.
   ProcessIdentity runner{};
+  // The machine of the runner and its boot (BootTime), since several machines may share the folder
+  // of records; empty: this one, now.
+  std::string host{};
+  std::string boot{};
 };
 
 // Trials that are run here, a file for each: what a process that was killed leaves behind, its
@@ -42,7 +46,8 @@ class TrialRecords {
   Status Add(const RunningTrial& trial) const;
   void Remove(const RunningTrial& trial) const;
 
-  // Returns the trials of this job whose runners have died. Files that cannot be read are skipped.
+  // Returns the trials of this job whose runners on this machine have died. Files that cannot be
+  // read are skipped.
   std::vector<RunningTrial> Orphans(const std::string& where, const std::string& job) const;
 
  private:

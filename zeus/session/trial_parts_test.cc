@@ -48,5 +48,24 @@ TEST(TrialRecordsTest, OnlyRunnersThatDiedLeaveOrphans) {
   EXPECT_THAT(records.Orphans("here", "a"), IsEmpty());
 }
 
+TEST(TrialRecordsTest, RunnersOfOtherMachinesAreNotJudgedAndThoseOfAnEarlierBootAreDead) {
+  const zeus::testing::TemporaryDirectory folder;
+  const TrialRecords records(folder.path() / "trials");
+  RunningTrial elsewhere{
+      .where = "here", .job = "a", .request = "r1", .trial = 1, .runner = ThisProcess().value()};
+  elsewhere.runner.start_ticks += 1;
+  elsewhere.host = "elsewhere";
+  RunningTrial earlier = elsewhere;
+  earlier.request = "r2";
+  earlier.host.clear();
+  earlier.runner = ThisProcess().value();
+  earlier.boot = "an earlier one";
+  ASSERT_TRUE(records.Add(elsewhere).ok());
+  ASSERT_TRUE(records.Add(earlier).ok());
+  const auto orphans = records.Orphans("here", "a");
+  ASSERT_EQ(orphans.size(), 1U);
+  EXPECT_EQ(orphans.front().request, "r2");
+}
+
 }  // namespace trial_parts_test
 }  // namespace zeus
