@@ -63,13 +63,15 @@ class SlurmRanksTest(unittest.TestCase):
         report = self.assert_is_truth(before, self.truth())
         self.assertEqual([node["host"] for node in report["ranks"]["nodes"]], ["n1", "n2"])
 
-    @unittest.skipUnless("pmix" in os.popen("srun --mpi=list 2>&1").read(), "this Slurm has no PMIx")
     def test_ranks_of_mpi_find_each_other_and_so_do_their_reports(self):
+        if "pmix" not in self.cluster.run("srun", "--mpi=list").stdout:
+            self.skipTest("this Slurm has no PMIx")
         before = self.truth()
         both = ["sh", "-c", '"$1" combine && shift && exec "$@"', "sh", MPI_PROGRAM]
         done = self.run_ranks(*self.srun("--mpi=pmix", seconds=2, before=both))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(sorted(line.split(":")[0] for line in done.stdout.splitlines()), [f"rank {rank} of 4" for rank in range(4)])
+        lines = [line.split(":")[0] for line in done.stdout.splitlines() if line.startswith("rank ")]
+        self.assertEqual(sorted(lines), [f"rank {rank} of 4" for rank in range(4)])
         self.assertEqual(done.stderr.count("zeus run:"), 1, done.stderr)
         self.assert_is_truth(before, self.truth())
 
@@ -80,15 +82,33 @@ class SlurmRanksTest(unittest.TestCase):
         with open(self.json, encoding="utf-8") as file:
             self.assertEqual(sorted(json.load(file)["total"]["contains"]), ["n1/gpu:1", "n2/gpu:1"])
 
-    def test_a_killed_launcher_leaves_a_report(self):
+    def task(self, rank):
+        """The process of `zeus run` that srun knows as this task; None before it has begun."""
+        found = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    variables = file.read().split(b"\0")
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    parent = int(file.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            ours = f"SLURM_CONF={self.cluster.path('slurm.conf')}".encode() in variables
+            if ours and f"SLURM_PROCID={rank}".encode() in variables and words[:2] == [slurm_testing.ZEUS.encode(), b"run"]:
+                found[int(pid)] = parent
+        return next((pid for pid, parent in found.items() if parent not in found), None)
+
+    def test_a_task_that_is_killed_is_in_the_report_of_the_others(self):
         before = self.truth()
-        pid = self.cluster.start("srun-ranks", self.srun(seconds=3), dict(self.cluster.environment, ZEUS_RANKS_DIR=self.cluster.path("ranks")))
-        wait_until(lambda: self.cluster.run("squeue", "-h", "-s", "-o", "%i").stdout.strip(), "no step")
-        wait_until(lambda: all(any(gpu["power_watts"] > 100 for gpu in self.cluster.truth(node)) for node in self.cluster.names),
-                   "no load")
-        os.kill(pid, signal.SIGKILL)
+        self.cluster.start("srun-ranks", self.srun(seconds=4), dict(self.cluster.environment, ZEUS_RANKS_DIR=self.cluster.path("ranks")))
+        wait_until(lambda: sum(gpu["power_watts"] > 100 for node in self.cluster.names for gpu in self.cluster.truth(node)) == 4, "no load")
+        os.kill(self.task(3), signal.SIGKILL)
         wait_until(lambda: os.path.exists(self.json), "no report")
-        self.assert_is_truth(before, self.truth())
+        report = self.assert_is_truth(before, self.truth())
+        self.assertIsNone(report["ranks"]["met"][3]["exit_code"])
+        self.assertEqual([rank["exit_code"] for rank in report["ranks"]["met"][:3]], [0, 0, 0])
 
 
 if __name__ == "__main__":
