@@ -27,7 +27,7 @@ constexpr double kSmallShare = 0.01;
 constexpr double kLargeRise = 1.25;
 constexpr double kIdleUtilization = 0.01;  // A device that is used less is idle.
 constexpr double kIdleWeight = 1e-6;
-constexpr double kBoundShare = 0.95;  // Of its cap: a device that draws more is bound by it.
+constexpr double kBoundShare = 0.95;  // A device that draws more of its cap is bound by it.
 constexpr Seconds kSettled = 10s;     // After that the draw follows a new cap.
 
 GrantBook::Options BookOptions(const BudgetConfiguration& configuration,

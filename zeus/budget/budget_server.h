@@ -95,7 +95,7 @@ class BudgetServer {
     water_filling::Problem problem{};
     std::vector<std::vector<std::pair<std::string, std::string>>> devices{};  // Node and device.
     std::vector<std::string> names{};
-    std::map<std::string, std::size_t> index{};  // Of the names.
+    std::map<std::string, std::size_t> index{};  // Positions of the names.
   };
   struct JobLine {
     std::string name{};
@@ -148,7 +148,7 @@ class BudgetServer {
   std::uint64_t incarnation_ = 0;
   std::unique_ptr<GrantBook> book_;
   std::map<std::string, std::size_t> domain_of_{};  // By node.
-  std::map<std::size_t, Watts> overrides_{};        // Of budgets, by domain.
+  std::map<std::size_t, Watts> overrides_{};        // Budgets that were set, by domain.
   std::vector<Target> targets_{};                   // Added after the file's.
   std::uint64_t next_target_ = 1;
   std::optional<TimePoint> verified_at_{};  // When the database said last that this start is it.

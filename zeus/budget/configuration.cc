@@ -14,7 +14,7 @@
 namespace zeus::budget {
 namespace {
 
-constexpr std::size_t kMostNodes = 100'000;  // Of one pattern.
+constexpr std::size_t kMostNodes = 100'000;  // One pattern has no more.
 
 }  // namespace
 

@@ -53,10 +53,10 @@ struct BudgetConfiguration {
   Watts watts{};
   double reserve = 0.02;            // Share of every budget that is never granted.
   Seconds period{5};                // Between two decisions without a reason.
-  Seconds valid{20};                // Of a grant.
+  Seconds valid{20};                // Validity of a grant.
   Seconds next_report{2};           // Between two reports of a node.
   std::optional<Watts> ramp{};      // Largest change in a second; nullopt: any.
-  std::optional<Watts> fallback{};  // Of a device; nullopt: its lowest limit.
+  std::optional<Watts> fallback{};  // A device falls back to it; nullopt: to its lowest limit.
   Watts start{50};                  // Room for an idle device, so that a job can begin.
   water_filling::Objective objective = water_filling::Objective::kMean;
   double eta = 0.5;

@@ -337,7 +337,7 @@ GrantBook::Plan GrantBook::MakePlan(TimePoint now, Raises raises) {
   const auto begin = nodes_.lower_bound(first_to_raise_);
   for (auto at = begin; at != nodes_.end(); ++at) visit(at->first, at->second);
   for (auto at = nodes_.begin(); at != begin; ++at) visit(at->first, at->second);
-  // What rises is stored together with what has made room for it.
+  // Ceilings that rise are stored together with those whose fall made the room.
   std::ranges::move(lowered, std::back_inserter(plan.to_store));
   if (begin != nodes_.end())
     first_to_raise_ = std::next(begin) == nodes_.end() ? "" : std::next(begin)->first;

@@ -13,7 +13,7 @@
 #include "zeus/base/units.h"
 #include "zeus/budget/messages.h"
 
-// Who was granted which watts, and what may still be in force of it. Watts are lent: every grant
+// The book of all grants, and of what may still be in force of them. Watts are lent: every grant
 // ends by itself. The book knows no socket, clock or database.
 //
 // It keeps one promise: in every domain the watts that nodes may hold never exceed the budget by

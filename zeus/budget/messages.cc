@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostDevices = 256;
 constexpr std::size_t kMostJobs = 1024;
 constexpr std::size_t kMostPoints = 256;
-constexpr double kMostWatts = 1e5;  // Of one device.
+constexpr double kMostWatts = 1e5;  // A device draws no more.
 constexpr std::size_t kLongestName = 256;
 
 bool IsPower(double watts) { return std::isfinite(watts) && watts >= 0 && watts <= kMostWatts; }

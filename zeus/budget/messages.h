@@ -37,7 +37,7 @@ struct CurveReport {
   Watts limit{};
   Watts draw{};         // Mean power of one GPU.
   double slowdown = 1;  // Time of a step relative to that without a cap.
-  double sigma = 0;     // Of the slowdown; 0: not known.
+  double sigma = 0;     // Standard deviation of the slowdown; 0: not known.
 
   friend bool operator==(const CurveReport&, const CurveReport&) = default;
 };

@@ -29,7 +29,7 @@ struct ClusterSimulation::Gpu {
   Watts cap{};     // The one that holds.
   Watts target{};  // The one that is to hold.
   Watts fallback{};
-  std::uint64_t order = 0;  // Of the newest change that it obeyed.
+  std::uint64_t order = 0;  // The newest change that it obeyed.
 };
 
 struct ClusterSimulation::Node {
@@ -40,12 +40,12 @@ struct ClusterSimulation::Node {
   bool alive = false;
   bool reachable = true;
   double clock_rate = 1;
-  std::uint64_t start = 0;  // Of its daemon.
+  std::uint64_t start = 0;  // Number of its daemon.
   std::optional<NodeLease> lease{};
   std::optional<Seconds> deadline{};  // By its own clock.
   std::uint64_t expiry_watch = 0;     // The newest one counts.
-  std::uint64_t order = 0;            // Of the newest change of targets.
-  std::uint64_t number = 0;           // Of the grant that the targets are from; 0: the fallback.
+  std::uint64_t order = 0;            // The newest change of targets.
+  std::uint64_t number = 0;           // The grant that the targets are from; 0: the fallback.
   std::vector<Gpu> gpus{};
 };
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using wire::LeaseView;
 
 constexpr const char* kLeaseName = "power budget";
-constexpr Seconds kFirstTtl = 20s;  // Of the lease before the first grant.
+constexpr Seconds kFirstTtl = 20s;  // The lease before the first grant has it.
 constexpr Seconds kRetry = 2s;      // After a report without an answer.
 constexpr Seconds kLongestSetting = 10s;
 constexpr Seconds kRoundTrip = 1s;  // A renewal may take so long without a new lease.

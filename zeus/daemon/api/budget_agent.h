@@ -51,7 +51,7 @@ class BudgetAgent {
   const Options options_;
   budget::NodeLease lease_;
   Random random_;
-  std::vector<budget::DeviceCap> caps_{};  // Of the lease.
+  std::vector<budget::DeviceCap> caps_{};  // The lease has them.
   Seconds ttl_{};
   std::string warned_{};
 };
