@@ -151,7 +151,11 @@ void LeaseBook::State::Adopt(LeaseRecord record, Change& change) {
   if (gone) return table_.AddEnded(std::move(record), EndReason::kHolderGone, change);
   if (kind == wire::HolderKind::kJob && options_.job_runs && !options_.job_runs(record.holder.job))
     return table_.AddEnded(std::move(record), EndReason::kJobEnded, change);
-  table_.Add(std::move(record), change).adopted = true;
+  Lease& lease = table_.Add(std::move(record), change);
+  lease.adopted = true;
+  // The watts of a budget that ended meanwhile may be another node's by now: they are not applied
+  // for a moment.
+  if (lease.record.deadline && *lease.record.deadline <= change.now) Expire(lease, change);
 }
 
 LeaseBook::LeaseBook(Clock& clock, KnobDesk& desk, AuditLog* audit, Options options)

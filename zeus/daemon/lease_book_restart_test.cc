@@ -107,6 +107,18 @@ TEST_F(LeaseBookRestartTest, ABudgetThatIsNotRenewedFallsBackAndStays) {
   EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(110_W)));
 }
 
+TEST_F(LeaseBookRestartTest, ABudgetThatEndedWhileTheDaemonWasAwayFallsBackAtOnce) {
+  const LeaseView lease = Granted(book_->Create(root_, admin_, BudgetSpec()));
+  desk_.SettleAll(*book_);
+  Kill();
+  clock_.Advance(11s);
+  Restart();
+  ASSERT_TRUE(book_->Load().ok());
+  EXPECT_TRUE(ViewOf(lease.id).fell_back);
+  desk_.SettleAll(*book_);
+  EXPECT_EQ(PresentOf(kLimit1), KnobValue(Setting(120_W)));
+}
+
 TEST_F(LeaseBookRestartTest, ABudgetIsNoneTheLongerValidForARestart) {
   const LeaseView lease = Granted(book_->Create(root_, admin_, BudgetSpec()));
   desk_.SettleAll(*book_);
