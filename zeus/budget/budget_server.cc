@@ -322,7 +322,7 @@ void BudgetServer::Decide(TimePoint now) {
 // --- steps ---
 
 Status BudgetServer::Save(BudgetRepository::Change change) {
-  const Status saved = repository_.Save(incarnation_, change);
+  Status saved = repository_.Save(incarnation_, change);
   if (saved.ok()) {
     verified_at_ = clock_.Now();
     stores_ = true;

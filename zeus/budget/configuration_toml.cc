@@ -247,7 +247,7 @@ Result<BudgetConfiguration> ParseBudgetConfiguration(std::string_view toml,
   const auto schedule = reader.Tables("schedule");
   if (head == nullptr) reader.Fail("there is no [budget]: it says how many watts there are");
   ZEUS_RETURN_IF_ERROR(reader.Finish());
-  ZEUS_RETURN_IF_ERROR(ReadBudget(*head, name, budget));
+  if (head != nullptr) ZEUS_RETURN_IF_ERROR(ReadBudget(*head, name, budget));
   for (const toml::table* one : domains) ZEUS_RETURN_IF_ERROR(ReadDomain(*one, name, budget));
   for (const toml::table* one : classes) ZEUS_RETURN_IF_ERROR(ReadClass(*one, name, budget));
   for (const toml::table* one : schedule) ZEUS_RETURN_IF_ERROR(ReadSchedule(*one, name, budget));

@@ -258,6 +258,13 @@ void GrantBook::Fit(TimePoint now) {
   for (std::size_t domain = domains_.size(); domain-- > 0;) FitDomain(domain, now);
 }
 
+// The cap to which a device may rise, or its ceiling if it needs no more. Limits are whole watts.
+Watts GrantBook::Raised(const Device& device, Watts room) {
+  if (device.fitted <= device.ceiling + kNothing) return device.ceiling;
+  const Watts most = std::min(device.fitted, device.ceiling + std::max(Watts(0), room));
+  return most == device.fitted ? most : Watts(std::floor(most.value()));
+}
+
 // The caps of the next answer. Takes the room for raises from `committed`.
 std::vector<Watts> GrantBook::NextCaps(const Node& node, Raises raises,
                                        std::vector<Watts>& committed, TimePoint now) const {
@@ -280,15 +287,11 @@ std::vector<Watts> GrantBook::NextCaps(const Node& node, Raises raises,
     if (over)
       cap = std::min(
           {cap, device.authorised, std::max({device.reported, device.lowest, device.fallback})});
-    if (device.fitted > device.ceiling + kNothing && raises == Raises::kAllowed) {
-      const Watts most = std::min(device.fitted, device.ceiling + std::max(Watts(0), room));
-      // Limits are whole watts.
-      const Watts raised = most == device.fitted ? most : Watts(std::floor(most.value()));
-      if (raised > device.ceiling) {
-        for (std::optional<std::size_t> at = node.domain; at; at = domains_[*at].parent)
-          committed[*at] += raised - device.ceiling;
-        cap = raised;
-      }
+    const Watts raised = Raised(device, room);
+    if (raised > device.ceiling && raises == Raises::kAllowed) {
+      for (std::optional<std::size_t> at = node.domain; at; at = domains_[*at].parent)
+        committed[*at] += raised - device.ceiling;
+      cap = raised;
     }
     caps.push_back(cap);
   }

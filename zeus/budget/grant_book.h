@@ -191,6 +191,7 @@ class GrantBook {
                     const std::vector<Watts>& committed, std::size_t domain);
   void Fit(TimePoint now);
   void FitDomain(std::size_t domain, TimePoint now);
+  static Watts Raised(const Device& device, Watts room);
   std::vector<Watts> NextCaps(const Node& node, Raises raises, std::vector<Watts>& committed,
                               TimePoint now) const;
   static void AddToStore(const std::string& name, const Node& node, const std::vector<Watts>& caps,

@@ -115,6 +115,16 @@ std::function<Seconds()> SafePause(std::function<Seconds()> pause,
   };
 }
 
+// A rail that feeds the whole board contains the GPU and CPU that are listed already.
+void AddRails(const Node& node, std::vector<MonitoredDevice>& devices) {
+  const bool others = !devices.empty();
+  for (const auto& rail : node.rails) {
+    const bool total = rail->role() == PowerRail::Role::kTotal;
+    devices.push_back(
+        {.meter = rail.get(), .sensor = PriorRailProfile(), .in_total = total && !others});
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeMonitor>> NodeMonitor::OpenThisMachine(Clock& clock,
@@ -146,14 +156,7 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
     if (EnergyMeter* dram = cpu->dram())
       devices.push_back({.meter = dram, .sensor = PriorCpuProfile()});
   }
-  // A rail that feeds the whole board contains the GPU and CPU that are listed already.
-  const bool others = !devices.empty();
-  for (const auto& rail : node.rails) {
-    if (!options.rails) break;
-    const bool total = rail->role() == PowerRail::Role::kTotal;
-    devices.push_back(
-        {.meter = rail.get(), .sensor = PriorRailProfile(), .in_total = total && !others});
-  }
+  if (options.rails) AddRails(node, devices);
   std::vector<Gpu*> gpus = GpusOf(devices);
   calibrated.resize(devices.size(), false);  // Only GPUs, which come first, can be.
   const auto keys = SharedKeys(devices);

@@ -342,7 +342,7 @@ Result<TrainSession::RecurrenceEnd> TrainSession::RunTries(unsigned number, Shif
 }
 
 std::string TrainSession::MakeRequestId(unsigned number, const ProcessIdentity& self) {
-  const std::string unique =
+  std::string unique =
       fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_);
   if (!task_) return unique;
   return ToText({.task = *task_, .call = past_.call, .recurrence = number}, unique);

@@ -115,23 +115,22 @@ double Signal::Cost(std::span<const PowerPiece> pieces) const {
   return cost / kJoulesPerKilowattHour;
 }
 
+void Signal::AddEnergy(const PowerPiece& piece, double sign, std::span<double> energy) const {
+  for (std::size_t i = IndexAt(piece.from); i < steps_.size(); ++i) {
+    const WallTime from = std::max(piece.from, i == 0 ? piece.from : steps_[i].from);
+    const WallTime until =
+        i + 1 < steps_.size() ? std::min(piece.until, steps_[i + 1].from) : piece.until;
+    if (until > from) energy[i] += sign * piece.power.value() * Seconds(until - from).count();
+    if (until == piece.until) break;
+  }
+}
+
 double Signal::SigmaOfDifference(std::span<const PowerPiece> a,
                                  std::span<const PowerPiece> b) const {
   // The energy by which the two differ in each step.
   std::vector<double> energy(steps_.size());
-  const auto add = [&](std::span<const PowerPiece> pieces, double sign) {
-    for (const PowerPiece& piece : pieces) {
-      for (std::size_t i = IndexAt(piece.from); i < steps_.size(); ++i) {
-        const WallTime from = std::max(piece.from, i == 0 ? piece.from : steps_[i].from);
-        const WallTime until =
-            i + 1 < steps_.size() ? std::min(piece.until, steps_[i + 1].from) : piece.until;
-        if (until > from) energy[i] += sign * piece.power.value() * Seconds(until - from).count();
-        if (until == piece.until) break;
-      }
-    }
-  };
-  add(a, 1);
-  add(b, -1);
+  for (const PowerPiece& piece : a) AddEnergy(piece, 1, energy);
+  for (const PowerPiece& piece : b) AddEnergy(piece, -1, energy);
   // The sum over all pairs in one pass: `earlier` holds the errors of the steps before, faded by
   // their distance.
   double variance = 0;

@@ -76,6 +76,8 @@ class Signal {
   double IntegralUntil(WallTime time) const;
   WallTime StepEnd(std::size_t index) const;
   void SumUp();
+  // Adds the energy of a piece to that of each step.
+  void AddEnergy(const PowerPiece& piece, double sign, std::span<double> energy) const;
 
   std::vector<Step> steps_;     // By time, all different, none from `end_` on.
   std::vector<double> before_;  // The integral from begin() until each step.
