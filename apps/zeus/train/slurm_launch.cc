@@ -30,7 +30,7 @@ constexpr Seconds kLongestPause{10};
 constexpr std::array<std::string_view, 7> kValued = {
     "--slurm-options", "--at-once", "--slurm-retries", "--recurrences",
     "--baseline",      "--json",    "--html"};
-constexpr std::array<std::string_view, 2> kFlags = {"--slurm", "--no-wait"};
+constexpr std::array<std::string_view, 2> kFlags = {"--slurm", "--slurm-no-wait"};
 
 Result<std::vector<std::string>> OwnWords() {
   ZEUS_TRY(const std::string text, ReadSmallFile("/proc/self/cmdline", std::size_t{8} << 20U));

@@ -13,9 +13,9 @@ using ::testing::ElementsAre;
 
 TEST(TaskWordsTest, KeepWhatTheTrainingIsAndDropWhatTheLaunchIs) {
   const std::vector<std::string> words = {
-      "/opt/zeus",       "train",  "--job",     "mnist", "--slurm", "--recurrences=40",
-      "--slurm-options", "-p gpu", "--json",    "out",   "--eta",   "0.5",
-      "--at-once",       "3",      "--no-wait", "--",    "prog",    "--slurm"};
+      "/opt/zeus",       "train",  "--job",           "mnist", "--slurm", "--recurrences=40",
+      "--slurm-options", "-p gpu", "--json",          "out",   "--eta",   "0.5",
+      "--at-once",       "3",      "--slurm-no-wait", "--",    "prog",    "--slurm"};
   EXPECT_THAT(TaskWords(words, 2, {"--recurrences", "1"}),
               ElementsAre("/opt/zeus", "train", "--job", "mnist", "--eta", "0.5", "--recurrences",
                           "1", "--", "prog", "--slurm"));

@@ -253,7 +253,7 @@ void AddSlurmFlags(Verb verb, TrainFlags& flags) {
                  "depend on it")
       .Check(WholeNumberBetween(0, kMostRetries))
       .ShowDefault();
-  verb.AddFlag("--no-wait", flags.no_wait, "Do not wait for what was submitted");
+  verb.AddFlag("--slurm-no-wait", flags.no_wait, "Do not wait for what was submitted");
 }
 
 Status InterpretSlurm(const TrainFlags& flags, SlurmLaunch& slurm) {
@@ -261,7 +261,7 @@ Status InterpretSlurm(const TrainFlags& flags, SlurmLaunch& slurm) {
       !flags.slurm_options.empty() || flags.at_once > 0 || flags.slurm_retries > 0 || flags.no_wait;
   if (!flags.slurm && given)
     return InvalidArgument(
-        "--slurm-options, --at-once, --slurm-retries and --no-wait belong to --slurm");
+        "--slurm-options, --at-once, --slurm-retries and --slurm-no-wait belong to --slurm");
   slurm.wanted = flags.slurm;
   slurm.at_once = flags.at_once;
   slurm.retries = flags.slurm_retries;
