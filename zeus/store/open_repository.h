@@ -5,11 +5,14 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/result.h"
-#include "zeus/budget/budget_repository.h"
 #include "zeus/colosseum/duel_repository.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/plan/plan_repository.h"
 #include "zeus/plan/session_repository.h"
+
+namespace zeus::budget {
+class BudgetRepository;
+}
 
 namespace zeus {
 
@@ -30,7 +33,8 @@ struct Store {
   std::unique_ptr<PlanRepository> plans{};
   std::unique_ptr<SessionRepository> sessions{};
   std::unique_ptr<colosseum::DuelRepository> duels{};
-  std::unique_ptr<budget::BudgetRepository> budget{};
+  // Shared, so that only programs that use it need its header (zeus/budget/budget_repository.h).
+  std::shared_ptr<budget::BudgetRepository> budget{};
 };
 
 // Opens the database, creates its file if it does not exist, and brings its schema up to date. The
