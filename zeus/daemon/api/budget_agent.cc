@@ -42,6 +42,31 @@ std::optional<PowerRange> RangeOf(const std::optional<KnobFacts>& facts) {
   return PowerRange{.min = *lowest, .max = *highest};
 }
 
+// The power limit of a device that a lease asks for.
+std::optional<Watts> CapIn(const LeaseView& lease, const std::string& device) {
+  for (const wire::KnobView& knob : lease.knobs) {
+    if (knob.request.key.device != device) continue;
+    const auto* cap = std::get_if<wire::AtMost>(&knob.request.demand);
+    const auto* watts = cap == nullptr ? nullptr : std::get_if<Watts>(&cap->value);
+    if (watts != nullptr) return *watts;
+  }
+  return std::nullopt;
+}
+
+budget::JobReport ReportJob(const JobBook::View& job) {
+  const auto label = [&](const char* name) {
+    const auto found = job.spec.labels.find(name);
+    return found == job.spec.labels.end() ? std::string() : found->second;
+  };
+  budget::JobReport report{.id = job.spec.id};
+  report.name = label("name");
+  report.partition = label("partition");
+  const auto slowdown = ParseDouble(label("max_slowdown"));
+  if (slowdown.ok() && slowdown.value() >= 1) report.max_slowdown = slowdown.value();
+  report.devices.assign(job.spec.devices.begin(), job.spec.devices.end());
+  return report;
+}
+
 }  // namespace
 
 BudgetAgent::BudgetAgent(Daemon& daemon, Send send, Options options)
@@ -73,10 +98,7 @@ Status BudgetAgent::Begin() {
     caps_.push_back({.device = device.id, .cap = fallback, .fallback = fallback});
     if (!before) continue;
     // The lease of the daemon's last run goes on until it has expired.
-    for (const wire::KnobView& knob : before->knobs)
-      if (knob.request.key.device == device.id)
-        if (const auto* cap = std::get_if<wire::AtMost>(&knob.request.demand))
-          if (const auto* watts = std::get_if<Watts>(&cap->value)) caps_.back().cap = *watts;
+    caps_.back().cap = CapIn(*before, device.id).value_or(fallback);
   }
   if (caps_.empty())
     return Error{ErrorCode::kNotSupported, "no GPU of this node has a power limit to be budgeted"};
@@ -126,52 +148,40 @@ Status BudgetAgent::Hold(const std::vector<budget::DeviceCap>& caps, Seconds lef
   return WaitUntilHeld(std::get<LeaseView>(made).id);
 }
 
+std::optional<budget::DeviceReport> BudgetAgent::ReportDevice(
+    const budget::DeviceCap& held, const std::optional<LeaseView>& own) const {
+  const wire::KnobKey knob = LimitOf(held.device);
+  const auto range = RangeOf(daemon_.desk().Find(knob));
+  const NodeDevice* device = daemon_.devices().Find(held.device);
+  if (!range || device == nullptr || device->gpu == nullptr) return std::nullopt;
+  const auto latest = daemon_.desk().Latest(knob);
+  const Watts enforced = latest ? WattsOf(latest->enforced).value_or(range->max) : range->max;
+  const Watts lent = own && own->fell_back ? held.fallback : held.cap;
+  // Another program may have set more, which is respected; and without a lease anybody may.
+  budget::DeviceReport report{.id = held.device,
+                              .model = device->gpu->identity().model,
+                              .lowest = range->min,
+                              .highest = range->max,
+                              .cap = own ? std::max(lent, enforced) : range->max,
+                              .fallback = own ? held.fallback : range->max};
+  if (!device->recorded) return report;
+  const auto present = daemon_.recorder().monitor().Now(*device->recorded);
+  if (present.power.ok()) report.power = std::max(Watts(0), present.power.value());
+  if (present.utilization.ok())
+    report.utilization = std::clamp(present.utilization.value().compute, 0.0, 1.0);
+  return report;
+}
+
 budget::NodeReport BudgetAgent::MakeReport() {
   daemon_.ReadingsWanted();
   budget::NodeReport report = lease_.BeginReport();
   report.node = options_.node;
   const auto own = OwnLease();
   report.guarded = options_.guarded && own.has_value();
-  for (const budget::DeviceCap& held : caps_) {
-    const wire::KnobKey knob = LimitOf(held.device);
-    const auto range = RangeOf(daemon_.desk().Find(knob));
-    const NodeDevice* device = daemon_.devices().Find(held.device);
-    if (!range || device == nullptr || device->gpu == nullptr) continue;
-    const auto latest = daemon_.desk().Latest(knob);
-    const Watts enforced = latest ? WattsOf(latest->enforced).value_or(range->max) : range->max;
-    const bool fell_back = own && own->fell_back;
-    budget::DeviceReport one{.id = held.device,
-                             .model = device->gpu->identity().model,
-                             .lowest = range->min,
-                             .highest = range->max,
-                             .cap = fell_back ? held.fallback : held.cap,
-                             .fallback = held.fallback};
-    // Another program may have set more, which is respected; and without a lease anybody may.
-    one.cap = own ? std::max(one.cap, enforced) : range->max;
-    if (!own) one.fallback = range->max;
-    if (device->recorded) {
-      const auto present = daemon_.recorder().monitor().Now(*device->recorded);
-      if (present.power.ok()) one.power = std::max(Watts(0), present.power.value());
-      if (present.utilization.ok())
-        one.utilization = std::clamp(present.utilization.value().compute, 0.0, 1.0);
-    }
-    report.devices.push_back(std::move(one));
-  }
-  for (const JobBook::View& job : daemon_.jobs().List()) {
-    if (job.ended) continue;
-    budget::JobReport one{.id = job.spec.id};
-    const auto label = [&](const char* name) {
-      const auto found = job.spec.labels.find(name);
-      return found == job.spec.labels.end() ? std::string() : found->second;
-    };
-    one.name = label("name");
-    one.partition = label("partition");
-    if (const auto slowdown = ParseDouble(label("max_slowdown"));
-        slowdown.ok() && slowdown.value() >= 1)
-      one.max_slowdown = slowdown.value();
-    for (const std::string& device : job.spec.devices) one.devices.push_back(device);
-    report.jobs.push_back(std::move(one));
-  }
+  for (const budget::DeviceCap& held : caps_)
+    if (auto device = ReportDevice(held, own)) report.devices.push_back(*std::move(device));
+  for (const JobBook::View& job : daemon_.jobs().List())
+    if (!job.ended) report.jobs.push_back(ReportJob(job));
   return report;
 }
 

@@ -41,6 +41,9 @@ class BudgetAgent {
 
  private:
   budget::NodeReport MakeReport();
+  // Nothing for a device that has no power limit any more.
+  std::optional<budget::DeviceReport> ReportDevice(const budget::DeviceCap& held,
+                                                   const std::optional<wire::LeaseView>& own) const;
   std::optional<wire::LeaseView> OwnLease() const;
   Status Hold(const std::vector<budget::DeviceCap>& caps, Seconds left);
   Status WaitUntilHeld(const std::string& lease);
