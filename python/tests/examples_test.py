@@ -41,7 +41,8 @@ class ExamplesTest(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", str(EXAMPLES / name), *arguments],
                               env=environment, capture_output=True, text=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr, "")
+        decision = "zeus: the power limit is from now on "  # Some examples optimise it.
+        self.assertEqual([line for line in done.stderr.splitlines() if not line.startswith(decision)], [])
         return done.stdout
 
     def numbers(self, pattern: str, text: str) -> list:

@@ -48,8 +48,8 @@ mapfile -t public < <(sed -n 's/^  \(zeus\/.*\.h\))*$/\1/p' "$here/../../cmake/p
 ((${#public[@]} > 30))  # Else the list was not understood.
 installed=$(find "$prefix/include/zeus" -name '*.h' | wc -l)
 echo "${#public[@]} public headers, $installed installed"
-if ((installed > 110)); then
-  echo "more than 110 headers are installed: public ones include too much" >&2
+if ((installed > 120)); then
+  echo "more than 120 headers are installed: public ones include too much" >&2
   exit 1
 fi
 cd "$scratch"  # So that nothing of the source tree is found.
