@@ -131,32 +131,28 @@ Answer Parse(std::string_view text, bool at_end, DaemonReply& reply) {
   return Answer::kComplete;
 }
 
+bool Fail(std::string& why, std::string reason) {
+  why = std::move(reason);
+  return false;
+}
+
 bool Receive(int descriptor, const Deadline& deadline, DaemonReply& reply, std::string& why) {
   std::string text;
   for (;;) {
     char buffer[16384];
     const ssize_t received =
         ::recv(descriptor, static_cast<void*>(buffer), sizeof(buffer), MSG_DONTWAIT);
-    if (received > 0)
+    const bool nothing_yet = received < 0 && (errno == EAGAIN || errno == EINTR);
+    if (received < 0 && !nothing_yet) return Fail(why, Reason("cannot receive"));
+    if (!nothing_yet) {
       text.append(static_cast<const char*>(buffer), static_cast<std::size_t>(received));
-    if (received >= 0) {
       const Answer answer = Parse(text, received == 0, reply);
       if (answer == Answer::kComplete) return true;
-      if (answer == Answer::kMalformed || text.size() > kLargestAnswer) {
-        why = text.empty() ? "it closed the connection" : "its answer is no HTTP";
-        return false;
-      }
-    } else if (errno != EAGAIN && errno != EINTR) {
-      why = Reason("cannot receive");
-      return false;
-    } else if (!Await(descriptor, POLLIN, deadline)) {
-      why = "it does not answer in time";
-      return false;
+      if (answer == Answer::kMalformed || text.size() > kLargestAnswer)
+        return Fail(why, text.empty() ? "it closed the connection" : "its answer is no HTTP");
     }
-    if (deadline.Left() == 0) {
-      why = "it does not answer in time";
-      return false;
-    }
+    if (deadline.Left() == 0 || (nothing_yet && !Await(descriptor, POLLIN, deadline)))
+      return Fail(why, "it does not answer in time");
   }
 }
 
@@ -167,6 +163,7 @@ int Deadline::Left() const {
   return static_cast<int>(std::max<long>(0, left));
 }
 
+// A request has these parts. NOLINTNEXTLINE(readability-function-size)
 std::optional<DaemonReply> AskDaemon(const std::string& socket, std::string_view method,
                                      std::string_view target, std::string_view body,
                                      const Deadline& deadline, std::string& why) {

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+namespace zeus::python {
+
 namespace py = pybind11;
 
-namespace zeus::python {
 namespace {
 
 constexpr std::string_view kEndOfSignature = "\n--\n\n";
