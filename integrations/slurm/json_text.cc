@@ -53,24 +53,25 @@ class JsonCursor {
     do {
       if (rest_.empty()) return false;
       const char first = rest_.front();
-      if (first == '"') {
-        if (!SkipString()) return false;
-      } else if (first == '{' || first == '[') {
-        if (++depth > kDeepest) return false;
+      const bool opens = first == '{' || first == '[';
+      const bool closes = first == '}' || first == ']';
+      depth += opens ? 1 : closes ? -1 : 0;
+      if (depth < 0 || depth > kDeepest) return false;
+      const bool separates = opens || closes || (depth > 0 && (first == ',' || first == ':'));
+      if (separates)
         rest_.remove_prefix(1);
-      } else if (first == '}' || first == ']') {
-        if (--depth < 0) return false;
-        rest_.remove_prefix(1);
-      } else if (depth > 0 && (first == ',' || first == ':')) {
-        rest_.remove_prefix(1);
-      } else {
-        const std::size_t end = std::min(rest_.find_first_of(",:]}[{\" \t\r\n"), rest_.size());
-        if (end == 0) return false;
-        rest_.remove_prefix(end);
-      }
+      else if (!SkipScalar())
+        return false;
       if (depth > 0) SkipSpace();
     } while (depth > 0);
     return true;
+  }
+
+  bool SkipScalar() {
+    if (rest_.front() == '"') return SkipString();
+    const std::size_t end = std::min(rest_.find_first_of(",:]}[{\" \t\r\n"), rest_.size());
+    rest_.remove_prefix(end);
+    return end > 0;
   }
 
   std::string_view rest_;

@@ -23,7 +23,8 @@ constexpr int kNotFound = 404;
 constexpr int kMethodNotAllowed = 405;
 
 std::string BodyText(ServerCalls::Method method, const Json& body) {
-  return method == ServerCalls::Method::kPost ? JsonText(body) : "";
+  const bool has_body = method == ServerCalls::Method::kPost || method == ServerCalls::Method::kPut;
+  return has_body ? JsonText(body) : "";
 }
 
 // A `zeus serve` explains in JSON what it has not found.

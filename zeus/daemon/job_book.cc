@@ -532,6 +532,18 @@ void JobBook::BookCpu(Joules energy) {
   cpu_energy_ = cpu_energy_.value_or(Joules()) + energy;
 }
 
+std::set<std::string> JobBook::SharedDevices() const {
+  std::set<std::string> shared;
+  std::set<std::string> taken;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, job] : jobs_) {
+    if (job.ended) continue;
+    for (const std::string& device : job.spec.devices)
+      if (!taken.insert(device).second) shared.insert(device);
+  }
+  return shared;
+}
+
 std::set<std::string> JobBook::DevicesWithSamples() const {
   std::set<std::string> devices;
   std::set<std::string> taken;

@@ -96,6 +96,8 @@ class JobBook {
   std::vector<View> List() const;  // Ended ones included, by id.
   bool AnyRunning() const;
   bool Runs(std::string_view id) const;
+  // The devices that several running jobs have.
+  std::set<std::string> SharedDevices() const;
   // The devices whose energy is split by what processes do: those that several jobs have, or one of
   // a scheduler with steps. Slices of others need no samples.
   std::set<std::string> DevicesWithSamples() const;

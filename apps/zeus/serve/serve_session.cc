@@ -111,6 +111,7 @@ bool OwnerHasEnded(const ServeOptions& options) {
   return options.owner && static_cast<std::uint64_t>(::getppid()) != *options.owner;
 }
 
+// Composes the parts of a server. NOLINTNEXTLINE(readability-function-size)
 Result<int> Serve(const ServeOptions& options) {
   SystemClock clock;
   HttpServerFrame frame;

@@ -115,35 +115,50 @@ void AddNoWaitFlag(Verb verb, ShiftFlags& flags) {
       .Group(kGroup);
 }
 
-Result<std::optional<ShiftInvocation>> Interpret(const ShiftFlags& flags, CarbonOptions& carbon,
-                                                 WallTime now) {
-  if (flags.goal.empty()) {
-    if (flags.no_wait)
-      return InvalidArgument("--no-wait belongs to --shift carbon or --shift price");
-    for (const auto& [given, name] :
-         {std::pair(&flags.finish_by, "--finish-by"), std::pair(&flags.max_wait, "--max-wait"),
-          std::pair(&flags.duration, "--duration"), std::pair(&flags.forecast, "--forecast")})
-      if (!given->empty())
-        return InvalidArgument(fmt::format("{} belongs to --shift carbon or --shift price", name));
-    return std::optional<ShiftInvocation>();
-  }
-  ShiftInvocation shift;
-  const bool of_price = flags.goal == "price";
-  shift.wish.goal = of_price ? ShiftGoal::kPrice : ShiftGoal::kCarbon;
+namespace {
+
+// Without --shift its other options mean nothing.
+Status CheckNoShift(const ShiftFlags& flags) {
+  if (flags.no_wait) return InvalidArgument("--no-wait belongs to --shift carbon or --shift price");
+  for (const auto& [given, name] :
+       {std::pair(&flags.finish_by, "--finish-by"), std::pair(&flags.max_wait, "--max-wait"),
+        std::pair(&flags.duration, "--duration"), std::pair(&flags.forecast, "--forecast")})
+    if (!given->empty())
+      return InvalidArgument(fmt::format("{} belongs to --shift carbon or --shift price", name));
+  return Ok();
+}
+
+// Reads when the run may begin and has to end.
+Status ReadTimes(const ShiftFlags& flags, WallTime now, StartWish& wish) {
   if (flags.no_wait && !flags.max_wait.empty())
     return InvalidArgument("--no-wait and --max-wait contradict each other: give one of them");
   if (flags.finish_by.empty() && flags.max_wait.empty() && !flags.no_wait)
     return InvalidArgument("--shift needs --finish-by, or --max-wait");
   if (!flags.finish_by.empty()) {
-    ZEUS_TRY(shift.wish.finish_by, ParseFinishBy(flags.finish_by, now, LocalTimeZone()));
+    ZEUS_TRY(wish.finish_by, ParseFinishBy(flags.finish_by, now, LocalTimeZone()));
   }
   if (!flags.max_wait.empty()) {
-    ZEUS_TRY(shift.wish.max_wait, ParseDuration(flags.max_wait, "--max-wait"));
+    ZEUS_TRY(wish.max_wait, ParseDuration(flags.max_wait, "--max-wait"));
   }
-  ZEUS_TRY(shift.wish.margin, ParseDuration(flags.margin, "--margin"));
+  ZEUS_TRY(wish.margin, ParseDuration(flags.margin, "--margin"));
   if (!flags.duration.empty()) {
-    ZEUS_TRY(shift.wish.duration, ParseDuration(flags.duration, "--duration"));
+    ZEUS_TRY(wish.duration, ParseDuration(flags.duration, "--duration"));
   }
+  return Ok();
+}
+
+}  // namespace
+
+Result<std::optional<ShiftInvocation>> Interpret(const ShiftFlags& flags, CarbonOptions& carbon,
+                                                 WallTime now) {
+  if (flags.goal.empty()) {
+    ZEUS_RETURN_IF_ERROR(CheckNoShift(flags));
+    return std::optional<ShiftInvocation>();
+  }
+  ShiftInvocation shift;
+  const bool of_price = flags.goal == "price";
+  shift.wish.goal = of_price ? ShiftGoal::kPrice : ShiftGoal::kCarbon;
+  ZEUS_RETURN_IF_ERROR(ReadTimes(flags, now, shift.wish));
   std::string& source = of_price ? carbon.price : carbon.carbon;
   if (source.empty() && flags.forecast.empty())
     return InvalidArgument(of_price ? "--shift price needs a source of prices: --price"

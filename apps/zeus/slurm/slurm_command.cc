@@ -182,6 +182,7 @@ Result<int> Report(const SlurmOptions& options) {
   return 0;
 }
 
+// The parts of a verb. NOLINTNEXTLINE(readability-function-size)
 void AddHook(Verb verb, Action& action, const char* name, const char* description,
              Result<int> (*run)(const SlurmOptions&), bool prolog) {
   auto options = std::make_shared<SlurmOptions>();

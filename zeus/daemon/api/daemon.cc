@@ -20,7 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Seconds kLongestStop = 20s;
-constexpr Seconds kSamplePeriod = 1s;  // How often processes are looked at.
+constexpr Seconds kSamplePeriod = 1s;           // How often processes are looked at.
+constexpr Seconds kLongestWaitForSamples = 3s;  // Processes that do nothing have none.
 // Over shorter times the energy of an idle device is not known well enough.
 constexpr Seconds kShortestIdleLook = 1s;
 constexpr Seconds kLongestPause = 5s;  // Between two looks at deadlines.
@@ -209,7 +210,7 @@ TimePoint Daemon::Step() {
   const TimePoint leases = book_->Step();
   TakePendingJobs();
   const TimePoint jobs = jobs_->Step();
-  BookEnergy();
+  BookEnergy(Booking::kWhatIsKnown);
   jobs_->SaveEnergy();
   history_->Update();
   return std::min({leases, jobs, clock_.Now() + kLongestPause});
@@ -239,7 +240,9 @@ void Daemon::SetBoardClients(std::size_t clients) {
   if (board_clients_.exchange(clients) < clients) recorder_->Wake();
 }
 
-void Daemon::BookEnergy() {
+void Daemon::BookEnergy(Booking booking) {
+  const std::set<std::string> waiting =
+      booking == Booking::kEverything ? std::set<std::string>() : jobs_->SharedDevices();
   std::vector<JobBook::Slice> slices;
   Joules of_cpus{};
   bool any_cpu = false;
@@ -247,6 +250,7 @@ void Daemon::BookEnergy() {
     const std::lock_guard lock(mutex_);
     for (const auto* list : {&devices_->gpus(), &devices_->cpus()})
       for (const NodeDevice& device : *list) {
+        if (waiting.contains(device.id) && WaitsForSamples(booked_[device.id])) continue;
         auto slice = NextSlice(device);
         if (!slice) continue;
         if (device.cpu != nullptr) of_cpus += slice->energy;
@@ -262,6 +266,10 @@ void Daemon::BookEnergy() {
         jobs_->SetCounter(device.id, found->second);
   }
   if (any_cpu) jobs_->BookCpu(of_cpus);
+}
+
+bool Daemon::WaitsForSamples(const Booked& booked) const {
+  return booked.utilisation_of.empty() && clock_.Now() - booked.time < kLongestWaitForSamples;
 }
 
 // The energy of a device since the last slice; nullopt the first time, and where it is not known.

@@ -101,9 +101,11 @@ class Daemon {
   // Makes the book look at its deadlines again.
   void DeadlinesChanged() { clerk_->Wake(); }
 
-  // Books what the devices have used since the last time to their jobs: before a job begins, ends
-  // or is asked about.
-  void BookEnergy();
+  // Books what the devices have used since the last time to their jobs. Before a job begins or ends
+  // that is everything; where somebody only asks, devices that several jobs share wait for the next
+  // look at their processes, since nobody knows whose the energy in between is.
+  enum class Booking { kEverything, kWhatIsKnown };
+  void BookEnergy(Booking booking = Booking::kEverything);
 
   // Registers a job for the caller, with the limit that it asks for. A limit that is refused leaves
   // the job without one, and is told.
@@ -163,7 +165,6 @@ class Daemon {
   void KnobReported(const wire::KnobKey& knob, const KnobReport& report);
   Status RestoreAll();
   TimePoint SampleProcesses();
-  std::optional<JobBook::Slice> NextSlice(const NodeDevice& device);
   void WatchPods();
   Grant GrantOf(const Configuration& rules, const Caller& caller) const;
   Result<std::vector<std::string>> DevicesAt(const std::vector<std::int64_t>& positions) const;
@@ -185,6 +186,8 @@ class Daemon {
     std::map<std::int64_t, double> utilisation_of{};  // By pid, since the last slice.
     WallTime sampled_until{};
   };
+  std::optional<JobBook::Slice> NextSlice(const NodeDevice& device);
+  bool WaitsForSamples(const Booked& booked) const;
 
   Clock& clock_;
   const DaemonOptions options_;

@@ -65,7 +65,7 @@ bool MaySee(const JobBook::View& job, const Call& call, const std::vector<std::s
 }
 
 http::Answer GetJob(Daemon& daemon, const Call& call) {
-  daemon.BookEnergy();
+  daemon.BookEnergy(Daemon::Booking::kWhatIsKnown);
   const auto job = daemon.jobs().Find(call.request.parameters[0]);
   if (job && MaySee(*job, call, daemon.jobs().JobsOf(*call.caller)))
     return http::JsonAnswer(200, JobDocument(daemon, *job));
@@ -74,7 +74,7 @@ http::Answer GetJob(Daemon& daemon, const Call& call) {
 }
 
 http::Answer ListJobs(Daemon& daemon, const Call& call) {
-  daemon.BookEnergy();
+  daemon.BookEnergy(Daemon::Booking::kWhatIsKnown);
   Json devices = Json::array();
   for (const auto& [device, total] : daemon.jobs().Totals()) {
     const NodeDevice* known = daemon.devices().Find(device);
