@@ -87,7 +87,9 @@ Json ZeusOf(const std::vector<NodeShare>& named, const std::vector<NodeShare>& f
                {"sigma", Rounded(SigmaOf(all))},
                {"nodes", std::move(nodes)}};
   if (limit) zeus["limit_watts"] = limit->value();
-  if (others > 0) zeus["others"] = {others, Rounded(SumOf(folded)), Rounded(SigmaOf(folded))};
+  // The sums over other nodes are read and written with each of them: rounding would add up.
+  const auto finely = [](double joules) { return std::round(joules * 1000) / 1000; };
+  if (others > 0) zeus["others"] = {others, finely(SumOf(folded)), finely(SigmaOf(folded))};
   return zeus;
 }
 
