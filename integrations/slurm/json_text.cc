@@ -55,7 +55,7 @@ class JsonCursor {
       const char first = rest_.front();
       const bool opens = first == '{' || first == '[';
       const bool closes = first == '}' || first == ']';
-      depth += opens ? 1 : closes ? -1 : 0;
+      depth += static_cast<int>(opens) - static_cast<int>(closes);
       if (depth < 0 || depth > kDeepest) return false;
       const bool separates = opens || closes || (depth > 0 && (first == ',' || first == ':'));
       if (separates)

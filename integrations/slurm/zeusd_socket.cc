@@ -132,6 +132,12 @@ Answer Parse(std::string_view text, bool at_end, DaemonReply& reply) {
   return Answer::kComplete;
 }
 
+bool IsNothingYet(ssize_t received) { return received < 0 && (errno == EAGAIN || errno == EINTR); }
+
+const char* WhyMalformed(std::string_view text) {
+  return text.empty() ? "it closed the connection" : "its answer is no HTTP";
+}
+
 bool Fail(std::string& why, std::string reason) {
   why = std::move(reason);
   return false;
@@ -143,14 +149,14 @@ bool Receive(int descriptor, const Deadline& deadline, DaemonReply& reply, std::
     char buffer[16384];
     const ssize_t received =
         ::recv(descriptor, static_cast<void*>(buffer), sizeof(buffer), MSG_DONTWAIT);
-    const bool nothing_yet = received < 0 && (errno == EAGAIN || errno == EINTR);
+    const bool nothing_yet = IsNothingYet(received);
     if (received < 0 && !nothing_yet) return Fail(why, Reason("cannot receive"));
     if (!nothing_yet) {
       text.append(static_cast<const char*>(buffer), static_cast<std::size_t>(received));
       const Answer answer = Parse(text, received == 0, reply);
       if (answer == Answer::kComplete) return true;
       if (answer == Answer::kMalformed || text.size() > kLargestAnswer)
-        return Fail(why, text.empty() ? "it closed the connection" : "its answer is no HTTP");
+        return Fail(why, WhyMalformed(text));
     }
     if (deadline.Left() == 0 || (nothing_yet && !Await(descriptor, POLLIN, deadline)))
       return Fail(why, "it does not answer in time");
