@@ -11,6 +11,7 @@ const shots = process.env.ZEUS_SCREENSHOTS; // A folder for a picture.
 
 const server = spawn(zeus, ["serve", "--listen", "127.0.0.1:0", "--no-access-log", "--database",
   `sqlite://${folder}/zeus.db`, "--budget", `${folder}/budget.toml`], { stdio: ["ignore", "pipe", "inherit"] });
+process.on("exit", () => server.kill("SIGKILL")); // A check that fails ends this program.
 const ended = new Promise((resolve) => server.on("exit", resolve));
 const url = await Promise.race([
   createInterface({ input: server.stdout })[Symbol.asyncIterator]().next().then(({ value }) => value.replace("listening on ", "")),
@@ -77,7 +78,9 @@ const steep = [[100, 2], [200, 1.2], [300, 1]].map(([limit, slowdown]) => ({ lim
 const gentle = [[100, 1.2], [200, 1.05], [300, 1]].map(([limit, slowdown]) => ({ limit_watts: limit, draw_watts: 0.9 * limit, slowdown, sigma: 0.001 }));
 const first = new Node("n1", "train-steep", steep);
 const second = new Node("n2", "train-gentle", gentle);
-await until(({ domains, nodes }) => nodes.length === 2 && domains[0].committed_watts > 1050, "the budget is not handed out");
+// Both nodes begin with more than their racks may have; then the watts go where they bring most.
+await until(({ domains, nodes }) => nodes.length === 2 && domains[0].committed_watts > 1050 &&
+  domains.every((domain) => domain.committed_watts <= domain.limit_watts), "the budget is not handed out");
 
 const browser = await launch();
 const page = await openPage(browser, `${url}/#/budget`);
