@@ -22,6 +22,7 @@ constexpr Seconds kStepPeriod = 1s;
 constexpr Seconds kFence = 5s;
 constexpr std::size_t kMostEvents = 1024;
 constexpr std::size_t kMostTargets = 1000;
+constexpr Watts kLargestBudget{1e10};  // As in a file of a budget.
 constexpr Watts kSmallChange{2};
 constexpr double kSmallShare = 0.01;
 constexpr double kLargeRise = 1.25;
@@ -463,8 +464,8 @@ Status BudgetServer::SetWatts(const Wish& wish) {
   {
     const std::lock_guard lock(mutex_);
     ZEUS_TRY(const std::size_t domain, FindDomain(wish.domain));
-    if (!(std::isfinite(wish.watts.value()) && wish.watts > Watts(0)))
-      return FieldError("watts", "must be more than 0");
+    if (!(wish.watts > Watts(0) && wish.watts <= kLargestBudget))
+      return FieldError("watts", "must be more than 0 and at most 10 GW");
     if (!wish.confirmed) ZEUS_RETURN_IF_ERROR(CheckWish(domain, BaseOf(domain), wish.watts));
     const auto before = overrides_;
     overrides_[domain] = wish.watts;

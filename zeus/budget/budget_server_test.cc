@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -146,6 +147,11 @@ TEST_F(BudgetServerTest, ABudgetThatWasHardlyMeantNeedsAConfirmation) {
     ASSERT_FALSE(set.ok());
     EXPECT_EQ(set.error().code, ErrorCode::kConflict);
     EXPECT_THAT(set.error().message, HasSubstr("confirm"));
+  }
+  for (const double watts : {0.0, -1.0, 1e300, std::nan("")}) {
+    const Status set = server_->SetWatts({.watts = Watts(watts), .confirmed = true});
+    ASSERT_FALSE(set.ok()) << watts;
+    EXPECT_EQ(set.error().code, ErrorCode::kInvalidArgument);
   }
   EXPECT_TRUE(server_->SetWatts({.watts = 100_W, .confirmed = true}).ok());
   most_ = 1000.001;

@@ -15,6 +15,7 @@ namespace zeus::budget {
 namespace {
 
 constexpr std::size_t kMostNodes = 100'000;  // One pattern has no more.
+constexpr std::size_t kLongestReason = 1000;
 
 }  // namespace
 
@@ -71,6 +72,8 @@ Result<Target> ParseTarget(const Json& json) {
   reader.ReadUnlessNull("watts", watts);
   reader.ReadUnlessNull("reason", target.reason);
   ZEUS_RETURN_IF_ERROR(reader.Finish());
+  if (target.reason.size() > kLongestReason)
+    return FieldError("reason", fmt::format("must have at most {} bytes", kLongestReason));
   const auto from = ParseWallTime(start);
   if (!from.ok()) return FieldError("start", from.error().message);
   const auto to = ParseWallTime(end);
