@@ -166,7 +166,8 @@ class SlurmTrainTest(unittest.TestCase):
         self.assertEqual(found, 128)
 
     def test_a_requeued_job_goes_on_with_its_recurrence(self):
-        script = f"exec {slurm_testing.ZEUS} train --recurrences 2 " + " ".join(f"'{word}'" for word in self.words(0.2))
+        # An epoch lasts long enough for the job to be requeued before the policy stops the run.
+        script = f"exec {slurm_testing.ZEUS} train --recurrences 2 " + " ".join(f"'{word}'" for word in self.words(1.5))
         job = self.cluster.submit(script, "--requeue", "--open-mode=append", f"--export=ALL,ZEUS_SERVER={self.server.url},"
                                   f"XDG_DATA_HOME={self.cluster.path('data')},XDG_CONFIG_HOME={self.cluster.path('config')}")
         wait_until(lambda: any(trial["recurrence"] == 1 and trial["status"] == "reporting" for trial in self.trials()),
@@ -178,7 +179,7 @@ class SlurmTrainTest(unittest.TestCase):
             return self.cluster.job_state(job) in ("COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "CANCELLED")
         wait_until(ended, f"job {job} does not end: {self.cluster.output(job)}")
         output = self.cluster.output(job)
-        self.assertEqual(self.cluster.job_state(job), "COMPLETED", output)
+        self.assertEqual(self.cluster.job_state(job), "COMPLETED", output + str(self.trials()))
         trials = self.assert_each_recurrence_reached_once(2)
         self.assertEqual([trial["reason"] for trial in trials if trial["status"] == "failed"], ["interrupted"], output)
         self.assertIn("recurrence 1 has reached the target in an earlier start", output)
