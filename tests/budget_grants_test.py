@@ -162,9 +162,9 @@ nodes = ["n[1-4]"]
     def test_a_daemon_that_stays_dead_keeps_its_watts_reserved_until_it_is_forgotten(self):
         self.start_all()
         truth = self.judge()
-        before = self.caps()["n1"]
         self.daemons["n1"].kill()
         time_of_death = time.monotonic()
+        before = self.caps()["n1"]  # It confirms nothing any more.
         wait_until(lambda: time.monotonic() - time_of_death > VALID + 5, "time stands still")
         # Its devices still have the cap of its last grant: nobody else may have these watts.
         self.assertGreaterEqual(self.caps()["n1"], before - 0.001)
