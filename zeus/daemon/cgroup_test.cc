@@ -51,7 +51,7 @@ TEST(CgroupTest, PodsAsADaemonInAPodSeesThem) {
   const JobIdentity pod{JobKind::kPod, "pod:" + kUid, "", std::nullopt, kId};
   const std::string slice = "-pod" + kUidInSlice + ".slice/cri-containerd-" + kId + ".scope";
   for (const std::string& path :
-       {// Of the reader's own class, of another one, and of the class "guaranteed".
+       {// Pods of the reader's own class, of another one, and of the class "guaranteed".
         "/../../kubepods-burstable" + slice,
         "/../../../kubepods-besteffort.slice/kubepods-besteffort" + slice,
         "/../../../kubepods" + slice, "/../../kubelet-kubepods-burstable" + slice + "/made-inside",

@@ -3,7 +3,7 @@
 export interface BudgetDomain {
   name: string;
   parent: string | null;
-  watts: number; // What holds now: the budget, or a target.
+  watts: number; // The budget, or the target that holds now.
   limit_watts: number; // The same without the reserve and on its ramp: what may be committed.
   committed_watts: number;
   drawn_watts: number;
@@ -34,8 +34,8 @@ export interface BudgetJob {
   name: string;
   gpus: number;
   weight: number;
-  limit_watts: number; // Of each GPU.
-  taken_watts: number; // Of all of them.
+  limit_watts: number; // Each GPU has this limit.
+  taken_watts: number; // All its GPUs together take this much.
   slowdown: number;
   marginal_per_watt: number;
   bound_missed: boolean;

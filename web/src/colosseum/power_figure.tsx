@@ -8,7 +8,7 @@ import type { SideName } from "./types";
 import { sides } from "./types";
 import { nameOf } from "./words";
 
-// Of short answers a sample a second shows next to nothing, and a line would pretend otherwise.
+// A sample a second shows next to nothing of a short answer, and a line would pretend otherwise.
 const fewestSamples = 4;
 
 const roles: Record<SideName, string> = { a: "zeus", b: "front" };
