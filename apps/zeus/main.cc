@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/zeus/budget/budget_command.h"
 #include "apps/zeus/command_line.h"
@@ -35,6 +38,42 @@ CommandTail SplitOffCommand(int& argc, char** argv) {
   return tail;
 }
 
+// A verb and the function that declares its options. To declare those of all verbs takes longer
+// than the rest of a short command, so Main() declares only the verb that the command line begins
+// with; all of them if it begins with none.
+struct VerbEntry {
+  std::string_view name;
+  std::function<void(Verb app, Action& action, const CommandTail& tail)> add;
+};
+
+std::function<void(Verb, Action&, const CommandTail&)> WithoutTail(void (*add)(Verb, Action&)) {
+  return [add](Verb app, Action& action, const CommandTail& /*tail*/) { add(app, action); };
+}
+
+std::vector<VerbEntry> Verbs() {
+  return {{"budget", WithoutTail(AddBudgetCommand)},
+          {"calibrate", WithoutTail(AddCalibrateCommand)},
+          {"diff", WithoutTail(AddDiffCommand)},
+          {"doctor", WithoutTail(AddDoctorCommand)},
+          {"fleet", WithoutTail(AddFleetCommand)},
+          {"job", WithoutTail(AddJobCommand)},
+          {"knobs", WithoutTail(AddKnobsCommand)},
+          {"lease", WithoutTail(AddLeaseCommand)},
+          {"llm", WithoutTail(AddLlmCommand)},
+          {"monitor", WithoutTail(AddMonitorCommand)},
+          {"node", WithoutTail(AddNodeCommand)},
+          {"plan", WithoutTail(AddPlanCommand)},
+          {"plan-start", WithoutTail(AddPlanStartCommand)},
+          {"profile", AddProfileCommand},
+          {"replay", WithoutTail(AddReplayCommand)},
+          {"run", AddRunCommand},
+          {"serve", WithoutTail(AddServeCommand)},
+          {"sim", WithoutTail(AddSimCommand)},
+          {"slurm", WithoutTail(AddSlurmCommand)},
+          {"top", WithoutTail(AddTopCommand)},
+          {"train", AddTrainCommand}};
+}
+
 int Main(int argc, char** argv) {
   if (!LocaleIsUnicode()) WriteInAscii();
   const CommandTail tail = SplitOffCommand(argc, argv);
@@ -43,33 +82,18 @@ int Main(int argc, char** argv) {
   const Verb app = line.program();
   app.RequireVerb();
   Action action;
-  AddBudgetCommand(app, action);
-  AddCalibrateCommand(app, action);
-  AddDiffCommand(app, action);
-  AddDoctorCommand(app, action);
-  AddFleetCommand(app, action);
-  AddJobCommand(app, action);
-  AddKnobsCommand(app, action);
-  AddLeaseCommand(app, action);
-  AddLlmCommand(app, action);
-  AddMonitorCommand(app, action);
-  AddNodeCommand(app, action);
-  AddPlanCommand(app, action);
-  AddPlanStartCommand(app, action);
-  AddProfileCommand(app, action, tail);
-  AddReplayCommand(app, action);
-  AddRunCommand(app, action, tail);
-  AddServeCommand(app, action);
-  AddSimCommand(app, action);
-  AddSlurmCommand(app, action);
-  AddTopCommand(app, action);
-  AddTrainCommand(app, action, tail);
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const std::vector<VerbEntry> verbs = Verbs();
+  const bool names_verb =
+      std::ranges::any_of(verbs, [first](const VerbEntry& verb) { return verb.name == first; });
+  for (const VerbEntry& verb : verbs)
+    if (verb.name == first || (!names_verb && first != "--version")) verb.add(app, action, tail);
 
   app.Footer("zeus help VERB, or zeus VERB --help, tells more.");
 
   const auto perform = [&action] { return action(); };
-  return line.Run(argc, argv, perform, [&line](ErrorCode code) {
-    return line.Chose("diff") ? DiffExitCode(code) : ExitCode(code);
+  return line.Run(argc, argv, perform, [first](ErrorCode code) {
+    return first == "diff" ? DiffExitCode(code) : ExitCode(code);
   });
 }
 
