@@ -1,6 +1,6 @@
 // Addresses of views. They stand behind the # of the page's address, "#/node/gpu:0?hours=2", so
 // that every server, also behind a proxy with a path of its own, sends the same page for all.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 export interface Place {
   path: string; // "/node/gpu:0"
@@ -53,11 +53,12 @@ export function go(link: string): void {
 }
 
 export function usePlace(): Place {
-  const [place, setPlace] = useState(() => placeOf(location.hash));
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const look = () => setPlace(placeOf(location.hash));
+    const look = () => setHash(location.hash);
     addEventListener("hashchange", look);
+    look(); // An effect runs some time after the rendering: the address may have changed meanwhile.
     return () => removeEventListener("hashchange", look);
   }, []);
-  return place;
+  return useMemo(() => placeOf(hash), [hash]);
 }
