@@ -128,6 +128,39 @@ TEST_F(GrantBookTest, ANodeWithoutAGuardKeepsItsWattsHoweverLongItIsSilent) {
   EXPECT_EQ(book_.CommittedOf("a", now_), 0_W);
 }
 
+TEST_F(GrantBookTest, WhatWasAnsweredToADeadNodeStaysReservedAndWhatWasOnlyPlannedDoesNot) {
+  const auto unguarded = [this](const std::string& node, std::uint64_t applied, Watts cap) {
+    NodeReport report = ReportOf(node, ++sequence_, applied, cap);
+    report.guarded = false;
+    EXPECT_TRUE(book_.Hear(report, 0, now_));
+  };
+  // A book without the reports of SetUp(), whose nodes are guarded.
+  book_ = GrantBook({{.name = "site"}}, {});
+  book_.SetLimits({500_W});
+  unguarded("a", 0, 100_W);
+  unguarded("b", 0, 100_W);
+  book_.Want("a", "GPU-a", 250_W);
+  book_.Want("b", "GPU-b", 250_W);
+  Step();
+  EXPECT_EQ(book_.CommittedOf("a", now_), 250_W);
+  EXPECT_EQ(book_.CommittedOf("b", now_), 250_W);
+  // The answer to a is on its way when both daemons die: a may have applied it. Nothing was ever
+  // said to b.
+  ASSERT_EQ(book_.Answer("a", now_)->caps.at(0).cap, 250_W);
+  for (int minute = 0; minute < 60; ++minute) {
+    now_ += 60s;
+    Step();
+    EXPECT_EQ(book_.CommittedOf("a", now_), 250_W) << minute;
+    EXPECT_EQ(book_.CommittedOf("b", now_), 100_W) << minute;
+  }
+  // Somebody else may have b's watts, and never a's.
+  unguarded("c", 0, 100_W);
+  book_.Want("c", "GPU-c", 300_W);
+  Step();
+  EXPECT_EQ(book_.Answer("c", now_)->caps.at(0).cap, 150_W);
+  EXPECT_EQ(Committed(), 500_W);
+}
+
 TEST_F(GrantBookTest, ARestartedServerTakesStoredCeilingsForGrantsOfThatMoment) {
   book_.Want("a", "GPU-a", 300_W);
   book_.Want("b", "GPU-b", 200_W);
