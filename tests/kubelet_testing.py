@@ -29,6 +29,20 @@ MESSAGES = {
 }
 
 
+# Pods of one namespace may limit their own GPUs.
+RULES = """
+[defaults]
+scopes = ["gpu-read"]
+
+[[rule]]
+name = "pods of team a"
+match = { cgroup = "*kubepods*", namespace = "team-a" }
+scopes = ["gpu-read", "gpu-control"]
+devices = "job"
+gpu_power_limit = { min_watts = 150 }
+"""
+
+
 def message_class(name, pool=[]):  # The classes are made once.
     if not pool:
         field_type = descriptor_pb2.FieldDescriptorProto

@@ -15,25 +15,12 @@ from zeusd_testing import CLIENT, LIMIT, ZeusdTestCase
 
 try:
     import yaml
-    from kubelet_testing import Kubelet, RunningPod, group_root
+    from kubelet_testing import RULES, Kubelet, RunningPod, group_root
     MISSING = None
 except ImportError as failure:
     MISSING = f"{failure}: apt-get install python3-grpcio python3-protobuf python3-yaml"
 
 EXAMPLE = pathlib.Path(__file__).resolve().parent.parent / "packaging" / "kubernetes" / "examples" / "job.yaml"
-RULES = """
-[defaults]
-scopes = ["gpu-read"]
-
-[[rule]]
-name = "pods of team a"
-match = { cgroup = "*kubepods*", namespace = "team-a" }
-scopes = ["gpu-read", "gpu-control"]
-devices = "job"
-gpu_power_limit = { min_watts = 150 }
-"""
-
-
 def runtime_config(spec, pod):
     """The configuration that a runtime makes of the pod's specification."""
     container = spec["containers"][0]

@@ -13,22 +13,10 @@ from zeusd_testing import ZeusdTestCase
 
 try:
     import grpc
-    from kubelet_testing import Kubelet, RunningPod, group_root, pod_resources
+    from kubelet_testing import RULES, Kubelet, RunningPod, group_root, pod_resources
     MISSING = None
 except ImportError as failure:
     MISSING = f"{failure}: apt-get install python3-grpcio python3-protobuf"
-
-RULES = """
-[defaults]
-scopes = ["gpu-read"]
-
-[[rule]]
-name = "pods of team a"
-match = { cgroup = "*kubepods*", namespace = "team-a" }
-scopes = ["gpu-read", "gpu-control"]
-devices = "job"
-gpu_power_limit = { min_watts = 150 }
-"""
 
 
 @unittest.skipIf(MISSING, str(MISSING))
@@ -41,7 +29,8 @@ class ZeusdPodsTest(ZeusdTestCase):
         os.mkdir(self.logs)
         self.kubelet = None
 
-    def start(self, configuration=RULES, kubelet=True):
+    def start(self, configuration=None, kubelet=True):
+        configuration = RULES if configuration is None else configuration
         if kubelet:
             self.start_kubelet()
         self.start_daemon(configuration, "--pod-resources", self.kubelet_path, "--pod-logs", self.logs)
