@@ -63,6 +63,8 @@ def time_to_baseline(cluster, kill):
     until(lambda: "batch" in cluster.job_record("n1", job)["steps"], "the step is not known")
     kill(job)
     seconds = until(lambda: set(cluster.limits("n1")) == {HIGHEST}, "the limit stays")
+    if cluster.keeper.ended(cluster.pids["slurmd-n1"]):
+        cluster.start_slurmd("n1")
     cluster.run("scancel", str(job), check=False)
     cluster.await_end(job)
     return seconds
@@ -79,9 +81,21 @@ def ends(cluster):
         cluster.await_end(job)
         cluster.start_zeusd("n1")
 
+    def kill_slurmd(job):
+        cluster.kill("slurmd-n1")
+        for pid in cluster.stepds(job):  # Nobody is left who could run the epilog.
+            os.kill(pid, signal.SIGKILL)
+
+    def kill_slurmctld(job):
+        cluster.kill("slurmctld")
+        cluster.start_slurmctld()
+        until(lambda: cluster.run("scancel", str(job), check=False).returncode == 0, "slurmctld does not come back")
+
     return {"the job is cancelled": lambda job: cluster.run("scancel", str(job)),
             "slurmstepd is killed": kill_stepd,
-            "zeusd is killed, the job cancelled, zeusd started": kill_zeusd}
+            "slurmctld is killed and started, the job cancelled": kill_slurmctld,
+            "zeusd is killed, the job cancelled, zeusd started": kill_zeusd,
+            "slurmd and slurmstepd are killed": kill_slurmd}
 
 
 def main():

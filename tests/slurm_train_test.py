@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Recurring jobs on Slurm: batch sizes are chosen when jobs begin, and no recurrence is lost or begun twice, whatever dies."""
 
+import datetime
 import json
 import os
 import signal
@@ -57,8 +58,17 @@ class SlurmTrainTest(unittest.TestCase):
         return answer.json["trials"] if answer.status == 200 else []
 
     def begin(self, job):
-        """Lets a job begin at once that Slurm would hold back for two minutes after it was requeued."""
-        self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+        """Lets a job begin soon that Slurm would hold back for two minutes after it was requeued."""
+        shown = self.cluster.run("scontrol", "-o", "show", "job", str(job), check=False).stdout
+        line = next((line for line in shown.splitlines() if line.startswith(f"JobId={job} ")), "")  # Others are of its array.
+        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if words.get("JobState") != "PENDING" or words["EligibleTime"] == "Unknown":
+            return
+        eligible = datetime.datetime.fromisoformat(words["EligibleTime"])
+        # Never in the second in which it was ended: by whole seconds slurmd compares when it withdrew the job's credential, and
+        # refuses such a job ("already killed"), which is then FAILED.
+        if eligible - datetime.datetime.now() > datetime.timedelta(seconds=10):
+            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now+2", check=False)
 
     def assert_each_recurrence_reached_once(self, recurrences, job="mnist"):
         trials = self.trials(job)
@@ -166,12 +176,19 @@ class SlurmTrainTest(unittest.TestCase):
         self.assertEqual(found, 128)
 
     def test_a_requeued_job_goes_on_with_its_recurrence(self):
-        # An epoch lasts long enough for the job to be requeued before the policy stops the run.
-        script = f"exec {slurm_testing.ZEUS} train --recurrences 2 " + " ".join(f"'{word}'" for word in self.words(1.5))
+        self.assert_goes_on(1.5, attempt=0)  # The policy stops that try after two epochs.
+
+    def test_so_does_a_job_that_is_requeued_in_a_second_try_after_the_policy_stopped_the_first(self):
+        trials = self.assert_goes_on(0.5, attempt=1)
+        self.assertEqual([trial["status"] for trial in trials if trial["recurrence"] == 1], ["stopped", "failed", "converged"], trials)
+
+    def assert_goes_on(self, seconds, attempt):
+        """With a requeue in the second recurrence, in the try of this number."""
+        script = f"exec {slurm_testing.ZEUS} train --recurrences 2 " + " ".join(f"'{word}'" for word in self.words(seconds))
         job = self.cluster.submit(script, "--requeue", "--open-mode=append", f"--export=ALL,ZEUS_SERVER={self.server.url},"
                                   f"XDG_DATA_HOME={self.cluster.path('data')},XDG_CONFIG_HOME={self.cluster.path('config')}")
-        wait_until(lambda: any(trial["recurrence"] == 1 and trial["status"] == "reporting" for trial in self.trials()),
-                   f"the second recurrence does not begin: {self.trials()} {self.cluster.output(job)}")
+        under_way = lambda trial: (trial["recurrence"], trial["attempt"]) == (1, attempt) and trial["status"] not in FINAL  # noqa: E731
+        wait_until(lambda: any(map(under_way, self.trials())), "the second recurrence does not come to that try")
         self.cluster.run("scontrol", "requeue", str(job))
 
         def ended():
@@ -183,6 +200,7 @@ class SlurmTrainTest(unittest.TestCase):
         trials = self.assert_each_recurrence_reached_once(2)
         self.assertEqual([trial["reason"] for trial in trials if trial["status"] == "failed"], ["interrupted"], output)
         self.assertIn("recurrence 1 has reached the target in an earlier start", output)
+        return trials
 
     def test_tasks_that_failed_are_run_again_by_a_job_that_depends_on_them(self):
         words = self.words(0.02)
