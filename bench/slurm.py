@@ -83,7 +83,7 @@ def ends(cluster):
 
     def kill_slurmd(job):
         cluster.kill("slurmd-n1")
-        for pid in cluster.stepds(job):  # Nobody is left who could run the epilog.
+        for pid in cluster.stepds(job):  # So nothing is left that could run the epilog.
             os.kill(pid, signal.SIGKILL)
 
     def kill_slurmctld(job):
