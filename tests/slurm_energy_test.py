@@ -148,5 +148,29 @@ class SlurmEnergyTest(SlurmTestCase):
         self.assert_between(self.sacct(job)[f"{job}.0"], 2 * 5 * 200 * 0.8, most, sigma)
 
 
+class SlurmShardsTest(SlurmTestCase):
+    """Slurm gives one GPU to several jobs."""
+
+    arguments = {"nodes": 1, "gpus": "2xV100", "plugins": True, "shards": 4}
+
+    def test_a_gpu_that_jobs_share_is_split_by_their_work_and_marked(self):
+        idler = self.started("sleep 1000", "--gres=shard:2")
+        worker = self.cluster.submit(f"{slurm_testing.ZEUS} sim load --gpu 0 --watts 250 --seconds 4", "--gres=shard:2")
+        self.assertEqual(self.cluster.await_end(worker), "COMPLETED", self.cluster.output(worker))
+        wait_until(lambda: self.record(worker)["state"] == "ended", "its epilog did not come")
+        self.end(idler)
+        wait_until(lambda: self.record(idler)["state"] == "ended", "its epilog did not come")
+        records = [self.record(job) for job in (worker, idler)]
+        self.assertEqual([record["devices"] for record in records], [self.uuids(0)] * 2)
+        self.assertTrue(records[0]["shares"][0]["shared"])
+        self.assertTrue(records[1]["shares"][0]["shared"])
+        self.assertGreater(records[0]["energy_joules"], 400)
+        self.assertLess(records[1]["energy_joules"], records[0]["energy_joules"] / 4)
+        device = next(device for device in self.cluster.ask("n1", "GET", "/v1/jobs")[1]["devices"] if device["device"] == self.uuids(0)[0])
+        parts = device["of_jobs_joules"] + device["shared_idle_joules"] + device["no_job_joules"]
+        self.assertAlmostEqual(parts, device["energy_joules"], delta=1e-6 * device["energy_joules"])
+        self.assertAlmostEqual(sum(record["energy_joules"] for record in records), device["of_jobs_joules"], delta=1e-6 * parts)
+
+
 if __name__ == "__main__":
     unittest.main()

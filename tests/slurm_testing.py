@@ -92,14 +92,16 @@ class Cluster:
     settings: lines that are added to slurm.conf, and win.
     plugstack: the lines of plugstack.conf.
     plugins: with spank_zeus.so and acct_gather_energy_zeus.so; spank: further arguments of the former.
+    shards: into so many parts each GPU can be divided among jobs (gres/shard).
     constrain: jobs are kept in cgroups and see their own device files only.
     configuration: that of zeusd.
     """
 
     def __init__(self, nodes=2, gpus="4xV100", *, zeusd=True, accounting=False, constrain=False, plugins=False, spank="",
-                 settings="", plugstack="", configuration="", time_scale=1):
+                 settings="", plugstack="", configuration="", time_scale=1, shards=0):
         self.folder = tempfile.mkdtemp(prefix="zeus-slurm-", dir="/tmp")
         os.chmod(self.folder, 0o755)
+        self.shards = shards
         self.gpus_per_node = sum(int(part.split("x")[0]) for part in gpus.split(","))
         self.ports = _Ports(nodes + 2)
         # Groups of the machine's hierarchy have the names of nodes, so these must be no other test's.
@@ -166,7 +168,8 @@ class Cluster:
 
     def _write_configuration(self, settings, plugstack):
         self._write("plugstack.conf", plugstack)
-        self._write("gres.conf", f"Name=gpu Type=v100 File={self.path('dev')}/gpu[0-{self.gpus_per_node - 1}]\n")
+        shards = [f"Name=shard Count={self.shards} File={self.path('dev')}/gpu{i}\n" for i in range(self.gpus_per_node) if self.shards]
+        self._write("gres.conf", f"Name=gpu Type=v100 File={self.path('dev')}/gpu[0-{self.gpus_per_node - 1}]\n" + "".join(shards))
         self._write("cgroup.conf", f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={CGROUPS}\nConstrainDevices=yes\n")
         self._write("task_prolog.sh", self._task_prolog(), 0o755)
         self._write("slurm.conf", self._slurm_conf() + settings + "\n")
@@ -192,9 +195,10 @@ class Cluster:
 
     def _slurm_conf(self):
         here, host, first = self.folder, socket.gethostname().split(".")[0], self.ports.first
+        shards = f",shard:{self.shards * self.gpus_per_node}" if self.shards else ""
         nodes = "\n".join(
             f"NodeName={name} NodeHostName={host} NodeAddr=127.0.0.1 Port={first + 2 + i} Boards=1 SocketsPerBoard=1 CoresPerSocket=8 "
-            f"ThreadsPerCore=1 RealMemory=2000 Gres=gpu:v100:{self.gpus_per_node} State=UNKNOWN" for i, name in enumerate(self.names))
+            f"ThreadsPerCore=1 RealMemory=2000 Gres=gpu:v100:{self.gpus_per_node}{shards} State=UNKNOWN" for i, name in enumerate(self.names))
         track = "cgroup" if self.constrain else "linuxproc"
         if self.accounting:
             accounting = f"""AccountingStorageType=accounting_storage/slurmdbd
@@ -233,7 +237,7 @@ JobAcctGatherFrequency=1
 {accounting}
 JobCompType=jobcomp/filetxt
 JobCompLoc={here}/log/jobcomp.txt
-GresTypes=gpu
+GresTypes=gpu{",shard" if self.shards else ""}
 PrologFlags=Alloc
 PlugStackConfig={here}/plugstack.conf
 SlurmdParameters=config_overrides
