@@ -2,7 +2,9 @@
 """Measures the page of a live node with eight simulated GPUs at ten readings a second: its size, what a viewer costs zeusd and
 the browser, and how the fleet of a thousand nodes scrolls. Needs Chromium and the page (docs/web.md).
 
-usage: live_pages [--seconds 20] [--viewers 200]
+usage: live_pages [--seconds 20] [--viewers 200] [--day 24]
+
+--day plays so many hours of readings to one page, ten a second and as fast as it reads them, and prints what it keeps.
 """
 import argparse
 import http.client
@@ -20,7 +22,7 @@ import time
 
 BUILD = pathlib.Path(os.environ.get("ZEUS_BUILD", pathlib.Path(__file__).resolve().parents[1]))
 ZEUS, ZEUSD = BUILD / "bin" / "zeus", BUILD / "bin" / "zeusd"
-SCRIPT = BUILD / "bench" / "tools" / "live_pages.mjs"
+SCRIPTS = BUILD / "bench" / "tools"
 CONFIGURATION = '[defaults]\nscopes = ["gpu-read"]\n'
 
 
@@ -131,12 +133,28 @@ def measure_server(node: Node, viewers: int, seconds: float) -> None:
     first.stop()
 
 
-def measure_browser(node: Node, folder: pathlib.Path, seconds: float) -> None:
+def in_browser(folder: pathlib.Path, script: str, *words: str):
+    """The JSON that a script prints, or None where there is no browser."""
     browser, javascript = shutil.which("chromium"), shutil.which("node")
     playwright = BUILD / "web" / "node_modules" / "playwright-core" / "index.mjs"
     if not browser or not javascript or not playwright.exists():
         print("the browser is left out: chromium, node or the page is missing")
-        return
+        return None
+    environment = {**os.environ, "HOME": str(folder), "CHROMIUM": browser, "PLAYWRIGHT": str(playwright.resolve())}
+    done = subprocess.run([javascript, str(SCRIPTS / script), *words], capture_output=True, text=True, env=environment,
+                          check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def measure_day(node: Node, folder: pathlib.Path, hours: float) -> None:
+    for told in in_browser(folder, "live_day.mjs", f"http://127.0.0.1:{node.port}/", str(hours)) or []:
+        row(f"page after {told['hours']:g} hours of readings: heap", f"{told['heap'] / 2**20:.1f} MiB", "flat")
+        row("... nodes of the document, listeners", f"{told['nodes']:.0f}, {told['listeners']:.0f}", "flat")
+
+
+def measure_browser(node: Node, folder: pathlib.Path, seconds: float) -> None:
     hosts = [f"http://127.0.{1 + number // 250}.{1 + number % 250}:{node.port}" for number in range(1000)]
     list_file = folder / "nodes"
     list_file.write_text("\n".join(hosts))
@@ -144,19 +162,18 @@ def measure_browser(node: Node, folder: pathlib.Path, seconds: float) -> None:
                              stderr=subprocess.PIPE, text=True)
     try:
         address = fleet.stderr.readline().split()[-1]
-        environment = {**os.environ, "HOME": str(folder), "CHROMIUM": browser, "PLAYWRIGHT": str(playwright.resolve())}
-        done = subprocess.run([javascript, str(SCRIPT), f"http://127.0.0.1:{node.port}/", address, str(seconds)],
-                              capture_output=True, text=True, env=environment, check=False)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        found = json.loads(done.stdout)
+        found = in_browser(folder, "live_pages.mjs", f"http://127.0.0.1:{node.port}/", address, str(seconds))
     finally:
         fleet.terminate()
         fleet.wait()
+    if found is None:
+        return
     row("browser, 8 GPUs at 10 Hz: the page's process", f"{found['renderer']:.2%} of a core", "5 %")
     row("browser, all its processes", f"{found['all']:.2%} of a core", "-")
     row("page, heap after this time", f"{found['heap'] / 2**20:.1f} MiB", "-")
     row("1000 nodes, scrolling: frames per second", f"{found['fps']:.0f}", "60")
+    row("an empty box, scrolling: frames per second", f"{found['idealFps']:.0f}", "the most here")
+    row("1000 nodes, scrolling: main thread for a frame", f"{1000 * found['cost']:.1f} ms", "16.7 ms")
     row("1000 nodes, scrolling: longest frame", f"{1000 * found['longest']:.0f} ms", "-")
     row("1000 nodes: rows that exist", f"{found['rows']}", "-")
 
@@ -165,11 +182,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--viewers", type=int, default=200)
+    parser.add_argument("--day", type=float, metavar="HOURS")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="zeus-live-pages-") as name:
         folder = pathlib.Path(name)
         node = Node(folder)
         try:
+            if options.day:
+                measure_day(node, folder, options.day)
+                return
             row("page, script and style, compressed", f"{page_size(node.port) / 1000:.1f} kB", "150 kB")
             measure_server(node, options.viewers, options.seconds)
             measure_browser(node, folder, options.seconds)

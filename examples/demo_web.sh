@@ -155,6 +155,29 @@ pipeline() {
     "${instructions#,}"
 }
 
+# A cap on one GPU as the controller of a cluster sets it, sent again before it expires: the page of the
+# node says who did it.
+rack_cap() {
+  node -e '
+    const { request } = require("node:http");
+    const [socketPath, gpu, watts] = process.argv.slice(1);
+    const ask = (method, path, body) => new Promise((resolve, reject) => {
+      request({ socketPath, method, path, headers: { Host: "localhost" } }, (answer) => {
+        let text = "";
+        answer.on("data", (part) => (text += part));
+        answer.on("end", () => (answer.statusCode < 300 ? resolve(JSON.parse(text)) : reject(new Error(text))));
+      }).on("error", reject).end(body && JSON.stringify(body));
+    });
+    const cap = async () => {
+      const { gpus } = await ask("GET", "/v1/node");
+      const requests = [{ device: gpus[gpu].device, knob: "gpu_power_limit", at_most: { watts: Number(watts) } }];
+      await ask("PUT", "/v1/budget", { name: "rack budget", valid_seconds: 3600, requests });
+      setTimeout(cap, 1800 * 1000);
+    };
+    cap();
+  ' "$@"
+}
+
 "$zeus" sim start --gpus H100,H100,A100,A100 --seed 1 >/dev/null
 eval "$("$zeus" sim env)"
 for gpu in 2 3; do run "load-$gpu" moving_load "$gpu"; done
@@ -172,6 +195,15 @@ run questions questions "$gateway"
 start zeusd "$build/bin/zeusd" serve --socket-path "$folder/zeusd.sock" --state-dir "$folder/state" \
   --tcp-bind-address 127.0.0.1:0
 node=$address
+questions_of_node='which GPU wastes most?'
+if [[ $EUID == 0 ]]; then # Caps are for administrators.
+  run rack-cap rack_cap "$folder/zeusd.sock" 3 250
+  questions_of_node+=' who capped gpu:3?'
+fi
+
+# It tells its address where others log.
+start fleet sh -c 'exec "$@" 2>&1' sh "$zeus" fleet --node "http://$node" --listen 127.0.0.1:0
+fleet=$address
 
 start serve "$zeus" serve --listen 127.0.0.1:0 --database "sqlite://$folder/zeus.db" --no-access-log \
   --carbon DE --price 0.30EUR
@@ -188,9 +220,10 @@ fi
 
 say
 say "${bold}Zeus is running on this machine, with simulated GPUs:$plain"
-say "  jobs, savings and pipelines   http://$jobs/"
-say "  the node and its GPUs         http://$node/"
-[[ -z $colosseum ]] || say "  the Colosseum                 http://$colosseum/"
+say "  jobs, savings and pipelines   http://$jobs/   what was saved this week? is the job done learning?"
+say "  the node and its GPUs         http://$node/   $questions_of_node"
+say "  the fleet, of this one node   http://$fleet/"
+[[ -z $colosseum ]] || say "  the Colosseum                 http://$colosseum/   is the better answer worth its energy?"
 say "  gateway (${models[*]})  http://$gateway/v1/chat/completions"
 say
 say "The job trains a small network on this CPU again and again; after some minutes Zeus knows what that saves."

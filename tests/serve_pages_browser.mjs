@@ -180,7 +180,7 @@ async function questions(server) {
   await check("the page says what zeus job show says", async () => {
     const shown = execFileSync(zeus, ["job", "show", "mnist", "--server", server.url], { encoding: "utf8" });
     assert.ok(shown.includes(await text(page, ".why")), shown);
-    const saved = await text(page, ".card:has(h2:text-is('Saved')) .number-box dd");
+    const saved = await text(page, ".card:has(h2:text-is('Against the default')) .number-box dd");
     assert.ok(shown.includes(`energy ${saved.split("\n")[0]}`), `${saved} ${shown}`);
   });
   await check("savings, recurrences and the page's address", async () => {

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frontierFigure, planFigure, recurrencesFigure, weeksFigure } from "../src/jobs/figures";
 import { matches, sortedJobs } from "../src/jobs/job_order";
+import { energyText } from "../src/app/quantity";
 import type { Arms, CurrentPlan, JobOverview, Recurrence, SpanSavings } from "../src/jobs/types";
 import { boundsPath, weekBegin, weekBounds } from "../src/jobs/weeks";
-import { etaText, kindOf, learningText, savedText } from "../src/jobs/words";
+import { differenceText, etaText, kindOf, learningText, savedText } from "../src/jobs/words";
 
 function overview(id: string, percent: number | null, settled: boolean, last: string | null): JobOverview {
   return {
@@ -47,6 +48,11 @@ test("savings are changes with their uncertainty, or not known", () => {
   assert.equal(savedText(jobs[2]!.savings), "-30.0 ± 1.5 %");
   assert.equal(savedText(jobs[1]!.savings), "not known yet");
   assert.equal(learningText(null), "–");
+});
+
+test("what was saved and what was taken on top differ by a word", () => {
+  assert.equal(differenceText(111_000, 15_000, energyText), "111 ± 15 kJ saved");
+  assert.equal(differenceText(-34_000, 44_000, energyText), "34 ± 44 kJ more");
 });
 
 function recurrence(more: Partial<Recurrence>): Recurrence {

@@ -63,7 +63,7 @@ const knob: Knob = {
 
 test("who holds a knob is told as far as it is known", () => {
   const since = "2026-01-01T12:00:00Z";
-  assert.equal(holderText({ ...knob, bound_by: { class: "site", since } }), "a site lease");
+  assert.equal(holderText({ ...knob, bound_by: { class: "site", since } }), "a site lease (a power budget)");
   assert.equal(
     knobText({ ...knob, bound_by: { class: "job", since, name: "bert", subject: "uid:1001" } }),
     "set by a job lease “bert” of uid:1001",
@@ -110,10 +110,22 @@ test("nodes that waste most come first, and silent ones last", () => {
 });
 
 test("of a thousand rows those in sight exist", () => {
-  assert.deepEqual(rowsInSight(1000, 0, 400, 40), { first: 0, last: 18 });
-  assert.deepEqual(rowsInSight(1000, 20000, 400, 40), { first: 492, last: 518 });
-  assert.deepEqual(rowsInSight(1000, 39600, 400, 40), { first: 982, last: 1000 });
+  assert.deepEqual(rowsInSight(1000, 0, 400, 40), { first: 0, last: 24 });
+  assert.deepEqual(rowsInSight(1000, 20000, 400, 40), { first: 492, last: 524 });
+  assert.deepEqual(rowsInSight(1000, 39600, 400, 40), { first: 980, last: 1000 });
   assert.deepEqual(rowsInSight(3, 0, 400, 40), { first: 0, last: 3 });
+  // A search left three rows of a list that was scrolled far down.
+  assert.deepEqual(rowsInSight(3, 20000, 400, 40), { first: 3, last: 3 });
+});
+
+test("rows exist well before they are seen, and change once in four", () => {
+  const seen = new Set<string>();
+  for (let scrolled = 0; scrolled < 36_000; ++scrolled) {
+    const { first, last } = rowsInSight(1000, scrolled, 400, 40);
+    assert.ok(first * 40 <= Math.max(0, scrolled - 160) && last * 40 >= Math.min(40_000, scrolled + 400 + 160), `${scrolled}`);
+    seen.add(`${first} ${last}`);
+  }
+  assert.ok(seen.size <= 36_000 / 40 / 4, `${seen.size}`);
 });
 
 test("the past of a node goes on with every answer that is new", () => {

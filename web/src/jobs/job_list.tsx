@@ -14,13 +14,13 @@ import { StreamLine } from "./stream_line";
 import type { JobOverview, Trial } from "./types";
 import { lastRunAt, learningText, savedText } from "./words";
 
-const columns: { key: Column; title: string; number?: boolean }[] = [
+const columns: { key: Column; title: string; number?: boolean; wide?: boolean }[] = [
   { key: "job", title: "job" },
   { key: "learning", title: "learning" },
   { key: "saved", title: "energy against the default", number: true },
-  { key: "batch", title: "batch size now", number: true },
-  { key: "runs", title: "recurrences", number: true },
-  { key: "last", title: "last run" },
+  { key: "batch", title: "batch size now", number: true, wide: true },
+  { key: "runs", title: "recurrences", number: true, wide: true },
+  { key: "last", title: "last run", wide: true },
 ];
 
 function Running({ trial, epochs }: { trial: Trial; epochs: number }) {
@@ -55,9 +55,9 @@ function Row({ overview, now }: { overview: JobOverview; now: Date }) {
       <td class={`number ${known ? "" : "faint"}`} title={overview.savings.unknown_because ?? ""}>
         {savedText(overview.savings)}
       </td>
-      <td class="number">{next?.batch_size ?? "–"}</td>
-      <td class="number">{job.recurrences}</td>
-      <td class="unbroken">{last ? <Ago at={last} now={now} /> : "never"}</td>
+      <td class="number job-detail">{next?.batch_size ?? "–"}</td>
+      <td class="number job-detail">{job.recurrences}</td>
+      <td class="unbroken job-detail">{last ? <Ago at={last} now={now} /> : "never"}</td>
     </tr>
   );
 }
@@ -93,10 +93,10 @@ function JobTable({ jobs }: { jobs: JobOverview[] }) {
         <table class="jobs">
           <thead>
             <tr>
-              {columns.map(({ key, title, number }) => (
+              {columns.map(({ key, title, number, wide }) => (
                 <th
                   scope="col"
-                  class={number ? "number" : ""}
+                  class={`${number ? "number" : ""} ${wide ? "job-detail" : ""}`}
                   aria-sort={order.column === key ? (order.down ? "descending" : "ascending") : "none"}
                 >
                   <button type="button" onClick={() => sort(key)}>

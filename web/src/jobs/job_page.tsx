@@ -13,7 +13,7 @@ import { recurrencesFigure } from "./figures";
 import "./jobs.css";
 import { StreamLine } from "./stream_line";
 import type { JobOverview, Savings, Trial } from "./types";
-import { endText, learningText, roleTexts } from "./words";
+import { differenceText, endText, learningText, roleTexts } from "./words";
 
 function JobActions({ overview }: { overview: JobOverview }) {
   const { spec, trials } = overview.job;
@@ -64,12 +64,12 @@ function SavedCard({ savings }: { savings: Savings }) {
     savings.unmeasured_runs > 0 ? `${savings.unmeasured_runs} runs whose energy is not known well enough` : "",
   ].filter(Boolean);
   return (
-    <Card title="Saved">
+    <Card title="Against the default">
       {saved ? (
         <>
           <Numbers>
-            <FigureNumber label="energy" text={changeWithSigma(-saved.energy_percent, saved.energy_sigma_percent)} note={`${energyText(saved.energy_joules, saved.energy_sigma_joules)} in all`} />
-            <FigureNumber label="time" text={changeWithSigma(-saved.time_percent, saved.time_sigma_percent)} note={`${timeText(saved.time_seconds, saved.time_sigma_seconds)} in all`} />
+            <FigureNumber label="energy" text={changeWithSigma(-saved.energy_percent, saved.energy_sigma_percent)} note={`${differenceText(saved.energy_joules, saved.energy_sigma_joules, energyText)} in all`} />
+            <FigureNumber label="time" text={changeWithSigma(-saved.time_percent, saved.time_sigma_percent)} note={`${differenceText(saved.time_seconds, saved.time_sigma_seconds, timeText)} in all`} />
             <FigureNumber label="cost" text={changeWithSigma(-saved.cost_percent, saved.cost_sigma_percent)} />
           </Numbers>
           {moneyText(savings) && <p>That is {moneyText(savings)} less.</p>}

@@ -36,18 +36,12 @@ function UnknownJobs({ span }: { span: SpanSavings }) {
 }
 
 function Week({ span, label }: { span: SpanSavings; label: string }) {
-  const known = span.jobs > 0;
-  return (
-    <FigureNumber
-      label={label}
-      text={known ? kilowattHours(span) : "–"}
-      note={
-        known
-          ? `${span.recurrences} trainings of ${span.jobs} job${span.jobs === 1 ? "" : "s"}; ${timeText(span.time_seconds, span.time_sigma_seconds)} of time`
-          : "no job with known savings ended a training"
-      }
-    />
-  );
+  if (span.jobs === 0) return <FigureNumber label={label} text="–" note="no job with known savings ended a training" />;
+  const trainings = `${span.recurrences} training${span.recurrences === 1 ? "" : "s"} of ${span.jobs} job${span.jobs === 1 ? "" : "s"}`;
+  const time = `${timeText(span.time_seconds, span.time_sigma_seconds)} of time`;
+  // Below zero: more was taken than by as many trainings with the default.
+  const note = span.energy_joules < 0 ? `${trainings}; trying batch sizes has cost more than it saved so far` : `${trainings}; ${time}`;
+  return <FigureNumber label={label} text={kilowattHours(span)} note={note} />;
 }
 
 // `ended` are the runs of all jobs that have ended: with them the sums change.

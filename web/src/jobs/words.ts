@@ -14,6 +14,11 @@ export function savedText(savings: Savings): string {
   return changeWithSigma(-savings.saved.energy_percent, savings.saved.energy_sigma_percent);
 }
 
+// "34 ± 44 kJ more", "111 ± 15 kJ saved": a sign alone would have to be guessed.
+export function differenceText(saved: number, sigma: number, text: (value: number, sigma: number) => string): string {
+  return `${text(Math.abs(saved), sigma)} ${saved < 0 ? "more" : "saved"}`;
+}
+
 export function changeText(change: Change | null): string {
   return change ? changeWithSigma(change.percent, change.sigma_percent) : unknown;
 }

@@ -1,5 +1,7 @@
 // Many nodes on one page, those that waste most first. A thousand rows are no more work than thirty:
 // only those in sight exist.
+import { Component } from "preact";
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, request } from "../app/api";
 import { Failure, FigureNumber, Nothing, Numbers, StatusLine } from "../app/parts";
@@ -101,21 +103,75 @@ function cellOf(node: FleetNode, column: Column): string {
   }
 }
 
-function Row({ node, index, past }: { node: FleetNode; index: number; past: (number | null)[] }) {
-  const trouble = troubleOf(node);
+interface RowProps {
+  node: FleetNode;
+  index: number;
+  past: (number | null)[];
+}
+
+// Rows that stay in sight are left as they are until the next answer of the server.
+class Row extends Component<RowProps> {
+  shouldComponentUpdate(next: RowProps) {
+    return next.node !== this.props.node || next.index !== this.props.index;
+  }
+
+  render({ node, index, past }: RowProps) {
+    const trouble = troubleOf(node);
+    return (
+      <tr style={{ top: `${index * rowHeight}px` }} aria-rowindex={index + 2}>
+        <td class="node">
+          {node.url ? <a href={node.url}>{node.name}</a> : node.name}
+          <small class={trouble ? "bad" : ""}>{trouble || node.model || node.host}</small>
+        </td>
+        {columns.slice(1).map((column) => (
+          <td class={`number ${column}`}>{cellOf(node, column)}</td>
+        ))}
+        <td class="past">
+          <Sparkline past={past} />
+        </td>
+      </tr>
+    );
+  }
+}
+
+// The rows to show while the box is scrolled and sized: told once a frame at most, and only when they
+// are others than before.
+function useRowsInSight(box: RefObject<HTMLElement | null>, count: number) {
+  const [sight, setSight] = useState({ scrolled: 0, height: 700 });
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    let asked = 0;
+    const look = () => {
+      asked = 0;
+      const now = { scrolled: element.scrollTop, height: element.clientHeight };
+      setSight((before) => (rowsAt(before, Infinity).first === rowsAt(now, Infinity).first && before.height === now.height ? before : now));
+    };
+    const ask = () => {
+      asked ||= requestAnimationFrame(look);
+    };
+    element.addEventListener("scroll", ask, { passive: true });
+    const sizes = new ResizeObserver(ask);
+    sizes.observe(element);
+    return () => {
+      element.removeEventListener("scroll", ask);
+      sizes.disconnect();
+      cancelAnimationFrame(asked);
+    };
+  }, []);
+  return rowsAt(sight, count);
+}
+
+const rowsAt = (sight: { scrolled: number; height: number }, count: number) => rowsInSight(count, sight.scrolled, sight.height, rowHeight);
+
+function Rows({ nodes, pasts, box }: { nodes: FleetNode[]; pasts: Pasts; box: RefObject<HTMLElement | null> }) {
+  const { first, last } = useRowsInSight(box, nodes.length);
   return (
-    <tr style={{ top: `${index * rowHeight}px` }} aria-rowindex={index + 2}>
-      <td class="node">
-        {node.url ? <a href={node.url}>{node.name}</a> : node.name}
-        <small class={trouble ? "bad" : ""}>{trouble || node.model || node.host}</small>
-      </td>
-      {columns.slice(1).map((column) => (
-        <td class={`number ${column}`}>{cellOf(node, column)}</td>
+    <tbody>
+      {nodes.slice(first, last).map((node, i) => (
+        <Row key={node.name} node={node} index={first + i} past={pasts.of(node.name)} />
       ))}
-      <td class="past">
-        <Sparkline past={past} />
-      </td>
-    </tr>
+    </tbody>
   );
 }
 
@@ -141,36 +197,14 @@ export function FleetPage() {
   const { fleet, error, reload } = useFleet(pasts);
   const [order, setOrder] = useState<{ column: Column; descending: boolean }>({ column: "waste", descending: true });
   const [search, setSearch] = useState("");
-  const [sight, setSight] = useState({ scrolled: 0, height: 700 });
   const box = useRef<HTMLDivElement>(null);
   const rows = useMemo(
     () => sortedNodes(foundNodes(fleet?.nodes ?? [], search), order.column, order.descending),
     [fleet, search, order],
   );
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    let asked = 0;
-    const look = () => {
-      asked = 0;
-      setSight({ scrolled: element.scrollTop, height: element.clientHeight });
-    };
-    const ask = () => {
-      asked ||= requestAnimationFrame(look);
-    };
-    element.addEventListener("scroll", ask, { passive: true });
-    const sizes = new ResizeObserver(ask);
-    sizes.observe(element);
-    return () => {
-      element.removeEventListener("scroll", ask);
-      sizes.disconnect();
-      cancelAnimationFrame(asked);
-    };
-  }, [fleet !== undefined]);
   if (!fleet) return error ? <Failure error={error} retry={reload} /> : <Nothing>Loading …</Nothing>;
   // Servers without temperatures have no column of dashes.
   const heated = fleet.nodes.some(({ temperature_celsius }) => temperature_celsius !== undefined);
-  const { first, last } = rowsInSight(rows.length, sight.scrolled, sight.height, rowHeight);
   const sort = (column: Column) =>
     setOrder({ column, descending: order.column === column ? !order.descending : column !== "node" });
   return (
@@ -205,11 +239,7 @@ export function FleetPage() {
               <th scope="col" class="past">Last 10 min</th>
             </tr>
           </thead>
-          <tbody>
-            {rows.slice(first, last).map((node, i) => (
-              <Row key={node.name} node={node} index={first + i} past={pasts.of(node.name)} />
-            ))}
-          </tbody>
+          <Rows nodes={rows} pasts={pasts} box={box} />
         </table>
         {rows.length === 0 && <p class="nothing">No such node.</p>}
       </div>

@@ -79,11 +79,16 @@ export function foundNodes(nodes: FleetNode[], search: string): FleetNode[] {
   );
 }
 
-// The rows that are in sight, and some above and below them.
+// Rows come and go in groups of so many: most frames of a scroll then change nothing.
+const group = 4;
+
+// The groups of rows that are in sight, and two above and below them. A list that became shorter may
+// still be scrolled to where its end was: then there are none.
 export function rowsInSight(count: number, scrolled: number, height: number, rowHeight: number): { first: number; last: number } {
-  const spare = 8;
-  const first = Math.max(0, Math.floor(scrolled / rowHeight) - spare);
-  return { first, last: Math.min(count, Math.ceil((scrolled + height) / rowHeight) + spare) };
+  const spare = 2;
+  const first = Math.floor(scrolled / rowHeight / group) - spare;
+  const last = first + Math.ceil(height / rowHeight / group) + 1 + 2 * spare;
+  return { first: Math.min(count, Math.max(0, group * first)), last: Math.min(count, group * last) };
 }
 
 // The past of each node, continued by every answer that has none.

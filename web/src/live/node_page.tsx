@@ -314,7 +314,7 @@ function KnobTable({ knobs }: { knobs: Knob[] }) {
           <thead>
             <tr>
               {["Knob", "Holds", "Before", "Why"].map((title) => (
-                <th scope="col">{title}</th>
+                <th scope="col" class={title === "Before" ? "knob-before" : ""}>{title}</th>
               ))}
             </tr>
           </thead>
@@ -323,7 +323,7 @@ function KnobTable({ knobs }: { knobs: Knob[] }) {
               <tr>
                 <td>{knob.words}</td>
                 <td>{valueText(knob.effective ?? knob.enforced)}</td>
-                <td>{valueText(knob.baseline)}</td>
+                <td class="knob-before">{valueText(knob.baseline)}</td>
                 <td>
                   {knobText(knob) || "nobody holds it"}
                   {knob.bound_by && <>, since {momentText(knob.bound_by.since)} ({agoText(knob.bound_by.since)})</>}
