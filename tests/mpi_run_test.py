@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from sim_testing import ZEUS, SimTestCase, wait_until
@@ -205,6 +206,17 @@ class MpiRunTest(SimTestCase):
         report = self.report()
         self.assert_is_truth(report, before, self.truth())
         self.assertEqual(len(report["ranks"]["met"]), 4)
+
+    def test_a_rank_that_never_comes_is_awaited_but_the_wait_is_not_part_of_the_run(self):
+        environment = dict(self.environment, ZEUS_RANK="0", ZEUS_RANKS="2", ZEUS_RANKS_JOB="half a launch")
+        begin = time.monotonic()
+        done = subprocess.run([ZEUS, "run", "--json", self.json, "--", "true"], env=environment, capture_output=True, text=True,
+                              timeout=120, check=False)
+        waited = time.monotonic() - begin
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("not met: rank 1", done.stderr)
+        self.assertIn(f"awaited for 10 s in the folder {self.meeting}", done.stderr)
+        self.assertLess(self.report()["time_seconds"], waited / 2, "of ten seconds half a second counts")
 
     def test_what_cannot_be_done_by_ranks_is_refused_and_alone_is_alone(self):
         code, errors = self.finish(self.mpirun("true", options=["--repeat", "2"]))

@@ -2,6 +2,7 @@
 """The plugins on a real Slurm: jobs are registered with the right GPUs, get their limits, and lose them with their end."""
 
 import json
+import os
 import re
 import unittest
 
@@ -81,6 +82,23 @@ class SlurmPluginsTest(SlurmTestCase):
         self.assertEqual(environment["ZEUS_MODE"], "optimize")
         self.assertEqual(float(environment["ZEUS_MAX_SLOWDOWN"]), 1.05)
         self.assertNotIn("ZEUS_MODE", self.cluster.run("srun", "env").stdout)
+
+    def test_a_program_that_looks_for_the_best_limit_keeps_to_the_slowdown(self):
+        result = self.cluster.path(f"tmp-{self.cluster.names[0]}", "profile.json")
+        zeus = slurm_testing.ZEUS
+        # By energy alone the lowest would be the best, and steps take a third longer there.
+        self.started(f"srun --zeus=optimize --zeus-max-slowdown=1.15 {zeus} profile --eta 1 --limits 250,225,125 --rounds 1 --slice 2s "
+                     f"--warmup 200ms --progress 'step ([\\d.]+)' --json {result} -- "
+                     f"{zeus} sim load --gpu 0 --workload shufflenet --batch-size 1024 --progress", "--gres=gpu:1")
+        wait_until(lambda: os.path.exists(result), "no profile was written")
+        self.await_limits(225, HIGHEST, HIGHEST, HIGHEST)
+
+    def test_a_deadline_is_checked_and_handed_to_tasks(self):
+        done = self.cluster.run("srun", "--zeus-deadline=2030-01-01T08:00", "env")
+        self.assertIn("ZEUS_DEADLINE=2030-01-01T08:00", done.stdout.splitlines())
+        done = self.cluster.run("srun", "--zeus-deadline=tomorrow", "true", check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--zeus-deadline takes a date and time", done.stderr)
 
     def test_a_job_that_is_off_is_unknown(self):
         job = self.started("sleep 1000", "--gres=gpu:1", "--zeus=off", "--zeus-power-limit=150")

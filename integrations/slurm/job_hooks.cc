@@ -24,6 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBeforeTheEnd = 100ms;  // Left of a hook's time for what follows a request.
+constexpr std::string_view kNoJob =
+    "SLURM_JOB_ID is no number: this is a hook, for Prolog= and Epilog= in slurm.conf, and slurmd "
+    "sets it (docs/slurm.md)";
 constexpr double kLowestLimit = 1;
 constexpr double kHighestLimit = 1e5;
 constexpr double kHighestSlowdown = 10;
@@ -86,7 +89,8 @@ void AddLabel(std::string& labels, std::string_view name, std::string_view value
 std::string BodyOfJob(const Variables& variables, const JobWishes& wishes, std::string& why) {
   const std::string_view uid = Value(variables, "SLURM_JOB_UID");
   const auto positions = PositionsOf(Value(variables, "SLURM_JOB_GPUS"));
-  if (!IsDigits(uid)) why = "SLURM_JOB_UID is no number";
+  if (!IsDigits(uid))
+    why = "SLURM_JOB_UID is no number: slurmd sets it for Prolog= (docs/slurm.md)";
   if (!positions) why = "SLURM_JOB_GPUS is no list of positions";
   if (!IsDigits(uid) || !positions) return "";
   std::string labels;
@@ -95,6 +99,7 @@ std::string BodyOfJob(const Variables& variables, const JobWishes& wishes, std::
   AddLabel(labels, "node", Value(variables, "SLURMD_NODENAME"));
   AddLabel(labels, "restarts", Value(variables, "SLURM_JOB_RESTART_COUNT"));
   if (wishes.max_slowdown) AddLabel(labels, "max_slowdown", Decimal(*wishes.max_slowdown));
+  AddLabel(labels, "deadline", wishes.deadline);
   std::string body = "{\"id\":" + ToJsonText(JobOfHook(variables));
   body.append(",\"uid\":").append(uid).append(",\"gpu_positions\":").append(*positions);
   if (wishes.power_limit)
@@ -207,6 +212,23 @@ bool ReadMaxSlowdown(std::string_view text, JobWishes& wishes) {
   return slowdown.has_value();
 }
 
+bool ReadDeadline(std::string_view text, JobWishes& wishes) {
+  // A time of day alone would be another day for a job that waits past it.
+  constexpr std::string_view kPattern = "dddd-dd-ddTdd:dd";
+  constexpr std::size_t kLongest = 25;  // With seconds and an offset.
+  if (text.size() < kPattern.size() || text.size() > kLongest) return false;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool fits =
+        i < kPattern.size()
+            ? (kPattern[i] == 'd' ? is_digit(text[i]) : text[i] == kPattern[i])
+            : is_digit(text[i]) || std::string_view(":+-Z").find(text[i]) != std::string_view::npos;
+    if (!fits) return false;
+  }
+  wishes.deadline = text;
+  return true;
+}
+
 std::string JobKey(std::string_view cluster, std::string_view job) {
   if (!IsDigits(job)) return "";
   std::string key = "slurm:";
@@ -228,7 +250,7 @@ std::string BeginJob(const std::string& socket, const Variables& variables,
                      const JobWishes& wishes) {
   if (wishes.mode == JobWishes::Mode::kOff) return "";
   const std::string job = JobOfHook(variables);
-  if (job.empty()) return "SLURM_JOB_ID is no number";
+  if (job.empty()) return std::string(kNoJob);
   std::string why;
   const std::string body = BodyOfJob(variables, wishes, why);
   if (body.empty()) return why;
@@ -242,7 +264,7 @@ std::string BeginJob(const std::string& socket, const Variables& variables,
 }
 
 EndedJob EndJob(const std::string& socket, const std::string& job) {
-  if (job.empty()) return {.trouble = "SLURM_JOB_ID is no number"};
+  if (job.empty()) return {.trouble = std::string(kNoJob)};
   std::string why;
   auto reply = AskDaemon(socket, "DELETE", "/v1/jobs/" + job, "",
                          Deadline(kLongestHook - kBeforeTheEnd), why);

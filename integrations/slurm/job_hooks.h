@@ -26,11 +26,13 @@ struct JobWishes {
   Mode mode = Mode::kMeasure;
   std::optional<double> power_limit{};   // Watts, at most, on each GPU of the job.
   std::optional<double> max_slowdown{};  // 1.05: the job may take 5 % longer.
+  std::string deadline{};                // "2026-11-18T08:00"; local time, or with an offset.
 };
 // Each returns false, and leaves the wish as it was, for a text that stands for none.
 bool ReadMode(std::string_view text, JobWishes& wishes);
 bool ReadPowerLimit(std::string_view text, JobWishes& wishes);
 bool ReadMaxSlowdown(std::string_view text, JobWishes& wishes);
+bool ReadDeadline(std::string_view text, JobWishes& wishes);
 
 // "slurm:CLUSTER.JOB", which names a job in every part of Zeus; "slurm:JOB" without a cluster.
 std::string JobKey(std::string_view cluster, std::string_view job);

@@ -51,6 +51,13 @@ TEST(JobWishesTest, OptionsAreReadOrRefused) {
   EXPECT_EQ(wishes.power_limit, 150.5);
   EXPECT_TRUE(ReadMaxSlowdown("1.05", wishes));
   for (const char* text : {"0.9", "11", "5%"}) EXPECT_FALSE(ReadMaxSlowdown(text, wishes)) << text;
+  for (const char* text :
+       {"2026-11-18T08:00", "2026-11-18T08:00:30Z", "2026-11-18T08:00:00+01:00"}) {
+    EXPECT_TRUE(ReadDeadline(text, wishes)) << text;
+    EXPECT_EQ(wishes.deadline, text);
+  }
+  for (const char* text : {"", "08:00", "tomorrow", "2026-11-18", "2026-11-18T08:00;rm"})
+    EXPECT_FALSE(ReadDeadline(text, wishes)) << text;
 }
 
 class LeftMessageTest : public ::testing::Test {

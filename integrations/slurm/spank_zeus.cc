@@ -59,11 +59,13 @@ PluginSettings ReadSettings(int count, char** words) {
 constexpr int kModeOption = 0;
 constexpr int kLimitOption = 1;
 constexpr int kSlowdownOption = 2;
+constexpr int kDeadlineOption = 3;
 
 bool ReadOption(int option, std::string_view text, JobWishes& wishes) {
   if (option == kModeOption) return ReadMode(text, wishes);
   if (option == kLimitOption) return ReadPowerLimit(text, wishes);
-  return ReadMaxSlowdown(text, wishes);
+  if (option == kSlowdownOption) return ReadMaxSlowdown(text, wishes);
+  return ReadDeadline(text, wishes);
 }
 
 int CheckOption(int option, const char* text, int /*remote*/) {
@@ -71,7 +73,9 @@ int CheckOption(int option, const char* text, int /*remote*/) {
   if (text != nullptr && ReadOption(option, text, ignored)) return 0;
   constexpr std::array kFixes = {"--zeus takes off, measure, limit or optimize",
                                  "--zeus-power-limit takes watts for each GPU, 1 to 100000",
-                                 "--zeus-max-slowdown takes a factor from 1 to 10, such as 1.05"};
+                                 "--zeus-max-slowdown takes a factor from 1 to 10, such as 1.05",
+                                 "--zeus-deadline takes a date and time, such as 2026-11-18T08:00 "
+                                 "or 2026-11-18T08:00+01:00"};
   slurm_error("%s", kFixes.at(static_cast<std::size_t>(option)));
   return -1;
 }
@@ -79,17 +83,22 @@ int CheckOption(int option, const char* text, int /*remote*/) {
 // Slurm's structure takes texts that may be written; it does not write them.
 char* Text(const char* text) { return const_cast<char*>(text); }
 
-std::array<struct spank_option, 3> MakeOptions() {
-  return {{{Text("zeus"), Text("off|measure|limit|optimize"),
-            Text("energy of the job: off, measured (the default), with --zeus-power-limit, or with "
-                 "a limit that the program finds itself"),
-            1, kModeOption, CheckOption},
-           {Text("zeus-power-limit"), Text("watts"),
-            Text("the most that each GPU of the job may draw, until the job ends"), 1, kLimitOption,
-            CheckOption},
-           {Text("zeus-max-slowdown"), Text("factor"),
-            Text("how much longer the job may take to save energy, such as 1.05"), 1,
-            kSlowdownOption, CheckOption}}};
+std::array<struct spank_option, 4> MakeOptions() {
+  return {
+      {{Text("zeus"), Text("off|measure|limit|optimize"),
+        Text("energy of the job: off, measured (the default), with --zeus-power-limit, or with "
+             "a limit that the program finds itself"),
+        1, kModeOption, CheckOption},
+       {Text("zeus-power-limit"), Text("watts"),
+        Text("the most that each GPU of the job may draw, until the job ends"), 1, kLimitOption,
+        CheckOption},
+       {Text("zeus-max-slowdown"), Text("factor"),
+        Text("how much longer the job may take to save energy, such as 1.05"), 1, kSlowdownOption,
+        CheckOption},
+       {Text("zeus-deadline"), Text("time"),
+        Text("when a job that waits for clean or cheap power (zeus train --shift) must be over, "
+             "such as 2026-11-18T08:00"),
+        1, kDeadlineOption, CheckOption}}};
 }
 
 // The wishes of the job that a callback is for; bad values are left out.
@@ -200,6 +209,7 @@ int OnTask(spank_t spank, int count, char** words) {
   if (wishes.mode == JobWishes::Mode::kOptimize) spank_setenv(spank, "ZEUS_MODE", "optimize", 1);
   if (wishes.max_slowdown)
     spank_setenv(spank, "ZEUS_MAX_SLOWDOWN", std::to_string(*wishes.max_slowdown).c_str(), 1);
+  if (!wishes.deadline.empty()) spank_setenv(spank, "ZEUS_DEADLINE", wishes.deadline.c_str(), 1);
   return ESPANK_SUCCESS;
 }
 

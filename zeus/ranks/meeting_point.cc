@@ -148,6 +148,13 @@ Result<std::string> MeetingPoint::Claim(int term, std::uint16_t port) {
   return FileError(file, reason);
 }
 
+std::string MeetingPoint::Where() const {
+  if (address_)
+    return fmt::format("at {}:{} ({})", address_->hosts.front(), address_->port, kAddress);
+  return fmt::format("in the folder {}, which must be the same on all nodes ({} names another)",
+                     folder_.string(), kFolder);
+}
+
 std::optional<MeetingAddress> MeetingPoint::Find(int term) const {
   if (address_) return term == 0 ? address_ : std::nullopt;
   const auto text = ReadSmallFile(FileOf(term));

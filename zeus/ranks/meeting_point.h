@@ -39,6 +39,9 @@ class MeetingPoint {
   // The port on which a chair must listen; 0: any.
   std::uint16_t port() const { return address_ ? address_->port : 0; }
 
+  // Where ranks look for their chair, for people: "in the folder …", "at host:port …".
+  std::string Where() const;
+
   // The chair of a term; nullopt as long as there is none.
   std::optional<MeetingAddress> Find(int term) const;
   // Whether a further term can begin.

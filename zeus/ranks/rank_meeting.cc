@@ -43,7 +43,7 @@ RankMeeting::RankMeeting(Clock& clock, RankPlace place, RankShare here, Result<M
       times_(times),
       share_(std::move(here)),
       point_(std::move(point)),
-      table_(place_.size, times.absence),
+      table_(place_.size, times),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (point_.ok()) {
@@ -177,7 +177,7 @@ void RankMeeting::StepAsMember(TimePoint now) {
       Hear(*message);
     }
     if (chair_ && !alive && greeted_) {
-      NextTerm();
+      NextTerm(now);
     } else if (chair_ && (!alive || (!greeted_ && now > attempt_ + kAttempt))) {
       chair_.reset();  // Try the next address.
     }
@@ -187,8 +187,9 @@ void RankMeeting::StepAsMember(TimePoint now) {
   if (!listener_) GiveUpIfLate(now);
 }
 
-void RankMeeting::NextTerm() {
+void RankMeeting::NextTerm(TimePoint now) {
   chair_.reset();
+  if (greeted_) alone_since_ = now;
   if (greeted_ && table_.Knows(chair_share_.rank)) lost_.push_back(chair_share_);
   greeted_ = false;
   next_host_ = 0;
@@ -224,14 +225,14 @@ void RankMeeting::Seek(TimePoint now) {
     // Every address has had its chance, and a chair that just begins a second one.
     if (now > *first_attempt_ + kAttempts && next_host_ >= address->hosts.size() &&
         point_.value().has_term(term_ + 1)) {
-      NextTerm();
+      NextTerm(now);
       return;
     }
     Connect(*address, now);
   } else if (term_ > 0) {
     TakeChair();
   } else if (ended_at_ && now > *ended_at_ + times_.absence && point_.value().has_term(1)) {
-    NextTerm();  // Rank 0 is nowhere.
+    NextTerm(now);  // Rank 0 is nowhere.
   }
 }
 
@@ -250,10 +251,16 @@ void RankMeeting::GiveUpIfLate(TimePoint now) {
   if (!ended_at_ || greeted_) return;
   const Seconds search =
       point_.value().has_term(term_ + 1) ? 2 * times_.absence + kAttempts : times_.absence;
-  if (!refused_ && now <= *ended_at_ + search) return;
-  if (!over_) SetOver();
+  const TimePoint since = std::max(*ended_at_, alone_since_);
+  // A rank that has met others measures on for them; the wait for strangers is not part of the run.
+  const bool has_met = table_.Knows(chair_share_.rank);
+  const Seconds measured = has_met ? search : std::min(times_.measured_absence, search);
+  if (!over_ && (refused_ || now > since + measured)) SetOver();
+  if (!refused_ && now <= since + search) return;
   if (!delivered_) return;
-  if (!refused_) remarks_.emplace_back("the other ranks could not be reached");
+  if (!refused_)
+    remarks_.push_back(
+        fmt::format("the other ranks could not be reached {}", point_.value().Where()));
   Decide(Outcome::kReport);
 }
 
@@ -382,6 +389,9 @@ void RankMeeting::TellOver(TimePoint now) {
 void RankMeeting::CloseIfComplete(TimePoint now) {
   if (!delivered_ || !table_.Complete(now)) return;
   for (Guest& guest : guests_) guest.connection->Pump();
+  if (table_.Incomplete())
+    remarks_.push_back(fmt::format("ranks that are missing were awaited for {:g} s {}",
+                                   times_.absence.count(), point_.value().Where()));
   Decide(Outcome::kReport);
 }
 

@@ -19,11 +19,6 @@
 
 namespace zeus {
 
-struct MeetingTimes {
-  // How long ranks that were never met are awaited after the first command has ended.
-  Seconds absence{10};
-};
-
 // The ranks of a launch meet while their commands run, so that one of them can report for all. No
 // command waits for the meeting: it begins in the background. Rank 0 is the chair; when it is
 // killed, another rank takes its place. A rank that meets nobody reports for itself. Thread-safe.
@@ -79,7 +74,7 @@ class RankMeeting {
   void StepAsMember(TimePoint now);
   void Seek(TimePoint now);
   void Connect(const MeetingAddress& address, TimePoint now);
-  void NextTerm();
+  void NextTerm(TimePoint now);
   void Hear(const Json& message);
   void GiveUpIfLate(TimePoint now);
 
@@ -104,6 +99,7 @@ class RankMeeting {
   bool delivered_ = false;  // share_ has its measurement.
   bool over_ = false;
   std::optional<TimePoint> ended_at_;
+  TimePoint alone_since_{};  // When the latest chair was lost.
   Outcome outcome_ = Outcome::kUndecided;
   std::vector<std::string> remarks_;
 

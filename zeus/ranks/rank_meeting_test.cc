@@ -152,6 +152,7 @@ TEST_F(RankMeetingTest, WhoMeetsNobodyReportsAlone) {
   ranks_[0]->Deliver(Measured(1));
   EXPECT_EQ(Decided(*ranks_[0]), Outcome::kReport);
   EXPECT_THAT(ranks_[0]->TakeShares(), SizeIs(1));
+  EXPECT_THAT(ranks_[0]->Remarks().back(), HasSubstr((folder_.path() / "ranks").string()));
 }
 
 TEST_F(RankMeetingTest, WithoutAFolderARankReportsAlone) {

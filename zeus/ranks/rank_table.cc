@@ -42,11 +42,12 @@ bool RankTable::All(std::initializer_list<State> states) const {
 
 bool RankTable::Over(TimePoint now) const {
   if (!first_end_ || !All({State::kEnded, State::kDelivered, State::kLost})) return false;
-  return static_cast<int>(ranks_.size()) == size_ || now >= *first_end_ + absence_;
+  return !Incomplete() || now >= *first_end_ + std::min(times_.measured_absence, times_.absence);
 }
 
 bool RankTable::Complete(TimePoint now) const {
-  return Over(now) && All({State::kDelivered, State::kLost});
+  if (!Over(now) || !All({State::kDelivered, State::kLost})) return false;
+  return !Incomplete() || now >= *first_end_ + times_.absence;
 }
 
 std::vector<RankShare> RankTable::Shares() const {

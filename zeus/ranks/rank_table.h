@@ -11,12 +11,20 @@
 
 namespace zeus {
 
+struct MeetingTimes {
+  // How long ranks that were never met are awaited after the first command has ended.
+  Seconds absence{10};
+  // The first part of that time, in which the others still measure their devices: ranks of one
+  // launch begin so far apart. The rest of it does not count as time of the run.
+  Seconds measured_absence{0.5};
+};
+
 // The chair's knowledge of the ranks of its launch, and when all of them have ended.
-// Ranks that were never met are awaited for `absence` after the first one has ended; none is
-// awaited that is gone. Pure; one owner.
+// Ranks that were never met are awaited for a while after the first one has ended; none is awaited
+// that is gone. Pure; one owner.
 class RankTable {
  public:
-  RankTable(int size, Seconds absence) : size_(size), absence_(absence) {}
+  RankTable(int size, MeetingTimes times) : size_(size), times_(times) {}
 
   // False for a number that no rank of this launch has.
   bool Knows(int rank) const { return rank >= 0 && rank < size_; }
@@ -36,6 +44,8 @@ class RankTable {
   bool Over(TimePoint now) const;
   // Whether nothing more will come.
   bool Complete(TimePoint now) const;
+  // Whether a rank was never met.
+  bool Incomplete() const { return static_cast<int>(ranks_.size()) < size_; }
 
   std::vector<RankShare> Shares() const;
 
@@ -48,7 +58,7 @@ class RankTable {
   bool All(std::initializer_list<State> states) const;
 
   const int size_;
-  const Seconds absence_;
+  const MeetingTimes times_;
   std::map<int, Entry> ranks_;
   std::optional<TimePoint> first_end_;
 };

@@ -20,7 +20,7 @@ RankShare Measured(int rank) {
 }
 
 TEST(RankTableTest, IsOverWhenAllHaveEndedAndCompleteWhenAllHaveDelivered) {
-  RankTable table(2, 10s);
+  RankTable table(2, {.absence = 10s, .measured_absence = 1s});
   table.Arrive(Rank(0));
   table.Arrive(Rank(1));
   table.End(0, At(5s));
@@ -34,16 +34,31 @@ TEST(RankTableTest, IsOverWhenAllHaveEndedAndCompleteWhenAllHaveDelivered) {
 }
 
 TEST(RankTableTest, ARankThatNeverCameIsAwaitedForAWhile) {
-  RankTable table(2, 10s);
+  RankTable table(2, {.absence = 10s, .measured_absence = 1s});
   table.Arrive(Rank(0));
   EXPECT_FALSE(table.Over(At(500s)));
   table.End(0, At(500s));
-  EXPECT_FALSE(table.Over(At(509s)));
-  EXPECT_TRUE(table.Over(At(510s)));
+  EXPECT_FALSE(table.Over(At(500.9s)));
+  EXPECT_TRUE(table.Over(At(501s)));  // The wait that follows is not measured.
+  table.Deliver(Measured(0), At(501s));
+  EXPECT_FALSE(table.Complete(At(509s)));
+  EXPECT_TRUE(table.Complete(At(510s)));
+  EXPECT_TRUE(table.Incomplete());
+}
+
+TEST(RankTableTest, ARankThatComesLateIsAwaitedUntilItHasDelivered) {
+  RankTable table(2, {.absence = 10s, .measured_absence = 1s});
+  table.Arrive(Rank(0));
+  table.Deliver(Measured(0), At(500s));
+  table.Arrive(Rank(1));
+  EXPECT_FALSE(table.Complete(At(511s)));
+  table.Deliver(Measured(1), At(600s));
+  EXPECT_TRUE(table.Complete(At(600s)));
+  EXPECT_FALSE(table.Incomplete());
 }
 
 TEST(RankTableTest, NobodyWaitsForALostRank) {
-  RankTable table(3, 10s);
+  RankTable table(3, {.absence = 10s, .measured_absence = 1s});
   for (int rank = 0; rank < 3; ++rank) table.Arrive(Rank(rank));
   table.Leave(1);
   EXPECT_FALSE(table.Present(1));

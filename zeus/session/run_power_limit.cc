@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "zeus/base/log.h"
-#include "zeus/optimizer/power_limit/selector.h"
+#include "zeus/optimizer/power_limit/scheduler_wishes.h"
 #include "zeus/session/limit_follower.h"
 #include "zeus/training/profile_folder.h"
 
@@ -87,8 +87,12 @@ Status RunPowerLimit::Prepare() {
   return StartSearch(std::move(settings));
 }
 
+Selector RunPowerLimit::Objective() const {
+  return Within({.max_slowdown = plan_.max_slowdown}, ZeusCost(run_.eta));
+}
+
 Status RunPowerLimit::StartSearch(std::vector<Setting> settings) {
-  PowerLimitOptimizer::Options options{.selector = ZeusCost(run_.eta)};
+  PowerLimitOptimizer::Options options{.selector = Objective()};
   options.mode = plan_.mode == LimitMode::kJit ? OptimizerMode::kOptimize : OptimizerMode::kObserve;
   options.settings = std::move(settings);
   options.try_present = false;
@@ -232,7 +236,7 @@ std::optional<ProfilePoint> RunPowerLimit::EpochAtBest() {
   if (!search_->UpdateProfile().ok()) return std::nullopt;
   const Profile& profile = search_->profile();
   if (profile.points.empty()) return std::nullopt;
-  const auto best = ZeusCost(run_.eta).select(profile);
+  const auto best = Objective().select(profile);
   return best.ok() ? std::optional(profile.points[best.value()]) : std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "zeus/base/result.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
+#include "zeus/optimizer/power_limit/selector.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/progress.h"
@@ -66,6 +67,7 @@ class RunPowerLimit {
   std::optional<Setting> chosen() const;
 
  private:
+  Selector Objective() const;
   Status Prepare();
   Status StartSearch(std::vector<Setting> settings);
   // Takes over the result of a search that is done.

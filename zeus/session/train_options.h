@@ -36,6 +36,8 @@ enum class LimitMode {
 struct LimitPlan {
   LimitMode mode = LimitMode::kJit;
   Watts fixed{0};
+  // The best limit may lengthen an epoch by this factor at most.
+  std::optional<double> max_slowdown{};
   std::vector<Setting> settings{};  // Limits to try, fastest first; empty: chosen by stride.
   Setting stride = Watts(0);        // 0: a stride that suits the knob.
   Ceiling ceiling = Ceiling::kAsFound;

@@ -30,6 +30,9 @@ constexpr Seconds kFirstFlushTimeout = 1s;
 constexpr Seconds kShortestLoggedLump = 1s;  // Shorter lumps are not worth a warning.
 constexpr Seconds kGroupGrace = 2s;          // For processes that outlive the command.
 constexpr int kSignalExitCode = 128;
+// Schedulers ask all processes of a job to end at once, and the command may have ended before this
+// process hears of it.
+constexpr Seconds kSignalOfAll = 300ms;
 
 // A seed for the randomness of the command: each run has its own, and the same run always the same.
 std::uint64_t TrialSeed(const Job& job, const Trial& trial) {
@@ -410,6 +413,7 @@ ChildOutcome TrialRun::Attend(Child& child) {
         outcome->interrupted = true;
         outcome->signal = SIGINT;
       }
+      AwaitOwnSignal(*outcome);
       return *outcome;
     }
     ObeyAnswers(child);
@@ -417,6 +421,12 @@ ChildOutcome TrialRun::Attend(Child& child) {
     if (kill_at_ && parts_.clock.Now() >= *kill_at_) Kill(child);
     ShowStatus();
   }
+}
+
+void TrialRun::AwaitOwnSignal(const ChildOutcome& outcome) {
+  if (outcome.exit_code == 0 || outcome.interrupted || kill_at_) return;
+  const TimePoint deadline = parts_.clock.Now() + kSignalOfAll;
+  while (!SeeInterruption() && parts_.clock.Now() < deadline) parts_.clock.SleepFor(kPollPeriod);
 }
 
 bool TrialRun::Interrupted(const Child& child) {

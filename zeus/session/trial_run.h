@@ -102,6 +102,7 @@ class TrialRun {
   bool FlushReports(ChildOutcome& outcome);
   // Notes a signal that asks to end, and the caller's wish to stop.
   bool SeeInterruption();
+  void AwaitOwnSignal(const ChildOutcome& outcome);
   void NoteInterruption(ChildOutcome& outcome) const;
   Result<TrialOutcome> Conclude(ChildOutcome outcome);
   // Spools the result: the next start reports it to the service.

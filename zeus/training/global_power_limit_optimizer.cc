@@ -22,6 +22,7 @@
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/profile.h"
+#include "zeus/optimizer/power_limit/scheduler_wishes.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/training/epoch_meter.h"
 #include "zeus/training/profile_folder.h"
@@ -244,13 +245,22 @@ Status CheckFit(const Profile& profile, const std::vector<std::int64_t>& steps,
                   expected.count(), used.time.count())};
 }
 
+// A wish of the scheduler's user bounds every objective. One that cannot be read does not stop the
+// training.
+Selector WithinWishes(Selector objective) {
+  const auto wishes = ReadSchedulerWishes(ProcessEnvironment());
+  if (wishes.ok()) return Within(wishes.value(), std::move(objective));
+  log::Warning("{}; it is left out", wishes.error().message);
+  return objective;
+}
+
 }  // namespace
 
 class GlobalPowerLimitOptimizer::Session {
  public:
   Session(NodeMonitor& monitor, Selector selector, JitOptions options)
       : monitor_(monitor),
-        selector_(std::move(selector)),
+        selector_(WithinWishes(std::move(selector))),
         options_(std::move(options)),
         collective_(options_.collective != nullptr ? *options_.collective : alone_),
         ranks_(collective_),

@@ -116,6 +116,9 @@ std::string ToText(const SavingsReport& report);
 //     optimizer.OnEpochEnd();
 //   }
 //
+// Where the user of a scheduler allowed a slowdown (SchedulerWishes), the selector chooses within
+// it.
+//
 // One owner; the monitor must outlive it.
 class GlobalPowerLimitOptimizer final : public TrainingCallback {
  public:

@@ -10,6 +10,7 @@
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "zeus/base/text.h"
+#include "zeus/optimizer/power_limit/scheduler_wishes.h"
 
 namespace zeus::cli {
 namespace {
@@ -65,11 +66,12 @@ void AddResultFlags(Verb verb, ProfileFlags& flags) {
       .ShowDefault();
   constexpr double kMostSlowdown = 1000;
   verb.AddOption("--max-slowdown", flags.objectives.max_slowdown,
-                 "Also find the lowest that takes at most so many times as long, as in 1.1")
+                 "Also find the lowest that takes at most so many times as long, as in 1.1; also "
+                 "from ZEUS_MAX_SLOWDOWN, which srun --zeus-max-slowdown sets")
       .Check(NumberBetween(1, kMostSlowdown));
   verb.AddFlag("--keep", flags.keep,
                "Leave the best one set for the rest of the command (for --max-slowdown if given, "
-               "else for --eta)");
+               "else for --eta); also with ZEUS_MODE=optimize, which srun --zeus=optimize sets");
   verb.AddFlag("--until-done", flags.until_done, "Repeat the sweep until the command ends");
   verb.AddFlag("--stop", flags.stop, "End the command after the sweep");
   verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
@@ -106,6 +108,16 @@ Status CheckTogether(const ProfileFlags& flags) {
 AfterSearch ChooseAfterSearch(const ProfileFlags& flags) {
   if (flags.keep) return AfterSearch::kKeep;
   return flags.stop ? AfterSearch::kStop : AfterSearch::kRestore;
+}
+
+// Wishes of the scheduler's user hold where the options say nothing else.
+Status FollowWishes(const ProfileFlags& flags, ProfileOptions& options) {
+  ZEUS_TRY(const SchedulerWishes wishes, ReadSchedulerWishes(ProcessEnvironment()));
+  if (!options.objectives.max_slowdown) options.objectives.max_slowdown = wishes.max_slowdown;
+  const bool counts_steps = !flags.progress.empty() || !flags.progress_file.empty();
+  const bool free_to_keep = !flags.stop && !flags.until_done;
+  if (wishes.optimize && counts_steps && free_to_keep) options.after = AfterSearch::kKeep;
+  return Ok();
 }
 
 }  // namespace
@@ -188,6 +200,7 @@ Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::
   options.progress_file = flags.progress_file;
   options.objectives = flags.objectives;
   options.after = ChooseAfterSearch(flags);
+  ZEUS_RETURN_IF_ERROR(FollowWishes(flags, options));
   options.label = flags.label;
   invocation.files = {flags.json, flags.csv, flags.svg, flags.html, flags.save};
   invocation.quiet = flags.quiet;

@@ -115,6 +115,7 @@ Status RankWitness::Report(RankMeeting& meeting, const RunMeter& meter,
                            const CarbonAccounting& carbon) const {
   RunReport report = ReportOf(options_, Combine(options_.place->size, meeting.TakeShares()));
   report.remarks = meter.remarks();
+  for (std::string& remark : RemarksOnWishes()) report.remarks.push_back(std::move(remark));
   for (std::string& remark : meeting.Remarks()) report.remarks.push_back(std::move(remark));
   if (carbon.wanted()) report.carbon = ReportCarbon(carbon, report.runs.front().measurement);
   Status written = Ok();

@@ -9,6 +9,7 @@
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "zeus/base/text.h"
+#include "zeus/optimizer/power_limit/scheduler_wishes.h"
 
 namespace zeus::cli {
 namespace {
@@ -156,6 +157,15 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
     options.cooldown = Seconds(seconds);
   }
   return options;
+}
+
+std::vector<std::string> RemarksOnWishes() {
+  const auto wishes = ReadSchedulerWishes(ProcessEnvironment());
+  if (!wishes.ok()) return {wishes.error().message};
+  if (!wishes.value().optimize) return {};
+  return {
+      "ZEUS_MODE=optimize, and zeus run only measures: zeus profile --progress REGEX -- COMMAND "
+      "and zeus train look for the best power limit"};
 }
 
 Result<int> CommandNotStarted(Error error) {

@@ -37,6 +37,10 @@ struct RunFlags {
   CarbonOptions carbon;
 };
 
+// A sentence when the user of a scheduler wants the best power limit, which `zeus run` does not
+// look for; else nothing.
+std::vector<std::string> RemarksOnWishes();
+
 // The options, checked and converted.
 struct RunOptions {
   std::vector<std::string> command;

@@ -58,6 +58,7 @@ RunSession::RunSession(const RunOptions& options, Clock& clock, SignalWatch& sig
   report_.host = HostName();
   report_.devices = meter.Devices();
   report_.remarks = meter.remarks();
+  for (std::string& remark : RemarksOnWishes()) report_.remarks.push_back(std::move(remark));
   report_.planned_runs = options.repeat;
   report_.warmup_runs = options.warmup;
 }

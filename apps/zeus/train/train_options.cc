@@ -12,6 +12,7 @@
 #include "apps/zeus/profile/profile_options.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/optimizer/power_limit/scheduler_wishes.h"
 #include "zeus/session/slurm_queue.h"
 #include "zeus/session/train.h"
 #include "zeus/training/profile_folder.h"
@@ -219,6 +220,10 @@ void AddLimitFlags(Verb verb, TrainFlags& flags) {
                  "tried and put back; max: the one that was found, or with --may-raise the "
                  "highest; found: left as it is; or watts")
       .ShowDefault();
+  verb.AddOption("--max-slowdown", flags.max_slowdown,
+                 "The best limit takes at most so many times as long, as in 1.05; also from "
+                 "ZEUS_MAX_SLOWDOWN, which srun --zeus-max-slowdown sets")
+      .Check(NumberBetween(1, 1000));
   verb.AddOption("--limits", flags.limits, "Power limits to try, as in 250,200,150")
       .Check(NotEmpty());
   verb.AddOption("--stride", flags.stride,
@@ -295,6 +300,8 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   if (!flags.limits.empty()) {
     ZEUS_TRY(plan.settings, ParseLimits(flags.limits, KnobKind::kGpuPowerLimit));
   }
+  ZEUS_TRY(const SchedulerWishes wishes, ReadSchedulerWishes(ProcessEnvironment()));
+  plan.max_slowdown = flags.max_slowdown ? flags.max_slowdown : wishes.max_slowdown;
   plan.stride = Watts(flags.stride.value_or(0));
   plan.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
   ZEUS_TRY(plan.slice, ParseDuration(flags.slice, "--slice"));
@@ -307,6 +314,16 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
     plan.profiles = *folder;
   }
   return Ok();
+}
+
+// Where --finish-by is not given, the deadline of the scheduler's job holds.
+Result<std::optional<ShiftInvocation>> InterpretShift(ShiftFlags flags, CarbonOptions& carbon,
+                                                      WallTime now) {
+  const bool open = !flags.goal.empty() && flags.finish_by.empty();
+  if (open) flags.finish_by = ProcessEnvironment()("ZEUS_DEADLINE").value_or("");
+  auto shift = Interpret(flags, carbon, now);
+  if (shift.ok() || !open || flags.finish_by.empty()) return shift;
+  return std::move(shift).error().While("ZEUS_DEADLINE, which srun --zeus-deadline sets");
 }
 
 Status CheckOutputs(const TrainFlags& flags) {
@@ -359,7 +376,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   if (options.recurrences == 0 && options.baseline == 0)
     return InvalidArgument("--recurrences 0 leaves nothing to run: it belongs to --baseline");
   invocation.carbon = flags.carbon;
-  ZEUS_TRY(invocation.shift, Interpret(flags.shift, invocation.carbon, now));
+  ZEUS_TRY(invocation.shift, InterpretShift(flags.shift, invocation.carbon, now));
   if (invocation.shift)
     options.shift = ShiftOptions{.wish = invocation.shift->wish, .follow = flags.shift.no_wait};
   options.tries = flags.tries;

@@ -62,6 +62,7 @@ struct TrainFlags {
   std::string power_limit = "jit";
   std::string limits{};
   std::optional<double> stride{};
+  std::optional<double> max_slowdown{};
   std::string progress{};
   std::string slice = "5s";
   std::string warmup = "500ms";

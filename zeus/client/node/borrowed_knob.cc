@@ -6,6 +6,10 @@
 namespace zeus::client {
 namespace {
 
+// Another lease may hold the same setting: then it stays.
+constexpr Seconds kLongestReturn{1};
+constexpr Seconds kBetweenLooks{0.005};
+
 class BorrowedKnob final : public KnobActuator {
  public:
   BorrowedKnob(std::shared_ptr<DaemonConnection> connection, BorrowedKnobFacts facts)
@@ -40,6 +44,7 @@ class BorrowedKnob final : public KnobActuator {
 
   Status Apply(const Setting& setting) override {
     ZEUS_RETURN_IF_ERROR(connection_->loans.Ask(facts_.key, wire::Exactly{setting}));
+    last_ = setting;
     return Ok();
   }
 
@@ -49,12 +54,28 @@ class BorrowedKnob final : public KnobActuator {
   }
 
   Status PutBack(const KnobState& /*state*/) override {
-    return connection_->loans.GiveBack(facts_.key);
+    ZEUS_RETURN_IF_ERROR(connection_->loans.GiveBack(facts_.key));
+    AwaitReturn();
+    return Ok();
   }
 
  private:
+  // The daemon's readings are somewhat old. The next program that asks what holds must not take the
+  // setting that was just given back for the one that it finds.
+  void AwaitReturn() {
+    const auto given_back = std::exchange(last_, std::nullopt);
+    if (!given_back || facts_.kind != KnobKind::kGpuPowerLimit) return;
+    Clock& clock = connection_->clock;
+    for (const TimePoint end = clock.Now() + kLongestReturn; clock.Now() < end;) {
+      const auto limit = facts_.limit();
+      if (!limit.ok() || Setting(limit.value()) != *given_back) return;
+      clock.SleepFor(kBetweenLooks);
+    }
+  }
+
   const std::shared_ptr<DaemonConnection> connection_;
   const BorrowedKnobFacts facts_;
+  std::optional<Setting> last_{};  // Set by this process and not yet given back.
 };
 
 }  // namespace

@@ -104,4 +104,20 @@ Selector MaxSlowdownConstraint(double factor) {
           .select = [factor](const Profile& profile) { return SlowestWithin(profile, factor); }};
 }
 
+Selector WithinSlowdown(Selector objective, double factor) {
+  Selector bound = MaxSlowdownConstraint(factor);
+  std::string name = fmt::format("{}, {}", objective.name, bound.name);
+  return {.name = std::move(name),
+          .select = [objective = std::move(objective),
+                     bound = std::move(bound)](const Profile& profile) -> Result<std::size_t> {
+            ZEUS_TRY(const std::size_t wanted, objective.select(profile));
+            ZEUS_TRY(const std::size_t slowest, bound.select(profile));
+            const auto& points = profile.points;
+            const bool within =
+                wanted < points.size() &&
+                (wanted == slowest || points[wanted].time_per_step < points[slowest].time_per_step);
+            return within ? wanted : slowest;
+          }};
+}
+
 }  // namespace zeus

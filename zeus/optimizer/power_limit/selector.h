@@ -31,6 +31,8 @@ Selector ZeusCost(double eta);
 // Chooses the slowest setting that takes at most `factor` (1 or more) times as long as the fastest
 // one, also within the uncertainty of the measurements.
 Selector MaxSlowdownConstraint(double factor);
+// Chooses as `objective` does, but nothing slower than MaxSlowdownConstraint(factor) allows.
+Selector WithinSlowdown(Selector objective, double factor);
 
 // The cost of a step in joules, with the standard deviation of errors that points do not share.
 struct WeighedCost {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <optional>
+#include <string>
+
+#include "zeus/optimizer/power_limit/scheduler_wishes.h"
 
 namespace zeus {
 namespace selector_test {
@@ -56,6 +60,31 @@ TEST(SelectorTest, ASettingIsBetterOnlyIfTheMeasurementsSaySo) {
   EXPECT_EQ(Chosen(ZeusCost(0.5), Example(0.5)), 0u);
   // A setting that may exceed the bound within its uncertainty is not chosen.
   EXPECT_EQ(Chosen(MaxSlowdownConstraint(1.1), Example(0.01)), 1u);
+}
+
+TEST(SelectorTest, WithinASlowdownAnObjectiveChoosesWhatItMay) {
+  const Profile profile = Example();
+  EXPECT_EQ(Chosen(WithinSlowdown(Energy(), 3), profile), 3u);  // The bound would allow more.
+  EXPECT_EQ(Chosen(WithinSlowdown(Energy(), 1.2), profile), 2u);
+  EXPECT_EQ(Chosen(WithinSlowdown(ZeusCost(0.5), 1.05), profile), 1u);
+  EXPECT_EQ(Chosen(WithinSlowdown(Time(), 1.2), profile), 0u);
+  EXPECT_FALSE(WithinSlowdown(Energy(), 0.9).select(profile).ok());
+}
+
+TEST(SelectorTest, WishesOfASchedulerAreReadFromTheEnvironment) {
+  const auto read = [](const char* mode, const char* slowdown) {
+    return ReadSchedulerWishes([=](const std::string& name) {
+      return std::optional<std::string>(name == "ZEUS_MODE" ? mode : slowdown);
+    });
+  };
+  EXPECT_TRUE(read("optimize", "").value().optimize);
+  EXPECT_FALSE(read("measure", "").value().optimize);
+  EXPECT_EQ(read("optimize", "").value().max_slowdown, std::nullopt);
+  EXPECT_EQ(read("", "1.050000").value().max_slowdown, 1.05);
+  for (const char* wrong : {"0.9", "5%", "nan", "1e9"})
+    EXPECT_THAT(read("", wrong).error().message, HasSubstr("ZEUS_MAX_SLOWDOWN is")) << wrong;
+  EXPECT_EQ(Chosen(Within(read("", "1.05").value(), Energy()), Example()), 1u);
+  EXPECT_EQ(Chosen(Within(read("", "").value(), Energy()), Example()), 3u);
 }
 
 TEST(SelectorTest, AFasterReadingOfALowerLimitIsNoise) {
