@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 import unittest
@@ -38,6 +39,11 @@ class FailureCase(SlurmTestCase):
         wait_until(lambda: set(self.cluster.node_states().values()) == {"idle"}, f"nodes are {self.cluster.node_states()}")
         self.assertEqual(self.cluster.run("srun", *options, "echo", "ran").stdout.strip(), "ran")
         self.await_limits(HIGHEST, HIGHEST)
+
+    def await_limits(self, *watts):
+        begin = time.monotonic()
+        super().await_limits(*watts)
+        print(f"{self._testMethodName}: limits are as they were after {time.monotonic() - begin:.2f} s", file=sys.stderr)
 
     def restart_zeusd(self):
         self.cluster.start_zeusd("n1")
