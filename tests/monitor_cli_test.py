@@ -207,9 +207,10 @@ def check_trace(test, trace):
             continue
         test.assertGreaterEqual(event["ts"], 0)
         if event["ph"] == "C":
-            series = counters.setdefault((event["pid"], event["name"]), [])
-            test.assertTrue(all(isinstance(v, (int, float)) for v in event["args"].values()))
-            series.append((event["ts"], event["args"]["value"]))
+            # Perfetto names a counter's track after the event and the key of its value.
+            (unit, value), = event["args"].items()
+            test.assertIsInstance(value, (int, float))
+            counters.setdefault((event["pid"], f"{event['name']} {unit}"), []).append((event["ts"], value))
         else:
             windows.setdefault((event["name"], event["id"]), []).append(event)
     # The time between two samples is a window; those that the sensors have shown are in the trace.
@@ -223,9 +224,9 @@ def check_trace(test, trace):
         test.assertEqual(times, sorted(times))
     titles = {pid: args["name"] for pid, args in names["process_name"].items()}
     for pid, title in ((pid, title) for pid, title in titles.items() if "gpu:" in title):
-        power = [value for _, value in counters[pid, "power (W)"]]
+        power = [value for _, value in counters[pid, "power W"]]
         test.assertGreater(min(power), 1, title)
-        energy = [value for _, value in counters[pid, "energy (J)"]]
+        energy = [value for _, value in counters[pid, "energy J"]]
         test.assertEqual(energy, sorted(energy))
     test.assertEqual(len([title for title in titles.values() if "gpu:" in title]), 2)
 

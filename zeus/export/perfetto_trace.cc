@@ -15,7 +15,9 @@
 
 // The format: "Trace Event Format", the document that the Chromium project keeps for its viewers.
 // ph "M": metadata, "C": counter, "b" and "e": begin and end of an asynchronous slice. Windows are
-// asynchronous slices because slices of a thread ("X") must nest and windows need not.
+// asynchronous slices because slices of a thread ("X") must nest and windows need not. A counter's
+// track gets the event's name and the key of the value, so the key is the unit. Events have their
+// process's number as thread: thread 0 is the idle task.
 namespace zeus {
 namespace {
 
@@ -25,8 +27,11 @@ constexpr std::string_view kClosing = "\n]}\n";
 constexpr int kWindowsProcess = 1;  // Viewers take 0 for the idle task.
 
 Json Metadata(int process, const char* what, Json arguments) {
-  return {
-      {"ph", "M"}, {"name", what}, {"pid", process}, {"tid", 0}, {"args", std::move(arguments)}};
+  return {{"ph", "M"},
+          {"name", what},
+          {"pid", process},
+          {"tid", process},
+          {"args", std::move(arguments)}};
 }
 
 Json WindowArguments(const Measurement& measurement) {
@@ -74,23 +79,28 @@ Status PerfettoTrace::AddDevice(const std::string& device, std::string_view titl
                 Metadata(process, "process_sort_index", {{"sort_index", process}})});
 }
 
-Status PerfettoTrace::AddCounter(const std::string& device, const std::string& counter,
-                                 TimePoint time, double value) {
+Status PerfettoTrace::AddCounter(const std::string& device, const Counter& counter, TimePoint time,
+                                 double value) {
   const auto process = processes_.find(device);
   if (process == processes_.end())
     return Error{ErrorCode::kNotFound, fmt::format("the trace has no device {}", device)};
   if (!std::isfinite(value)) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} of {} is not a number", counter, device)};
+                 fmt::format("{} of {} is not a number", counter.name, device)};
   }
-  TimePoint& latest = latest_.try_emplace({device, counter}, start_).first->second;
+  TimePoint& latest = latest_.try_emplace({device, counter.name}, start_).first->second;
   if (time < latest) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} of {} at {:.6f} s lies before what the trace holds up to {:.6f} s",
-                             counter, device, (time - start_).count(), (latest - start_).count())};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} of {} at {:.6f} s lies before what the trace holds up to {:.6f} s",
+                    counter.name, device, (time - start_).count(), (latest - start_).count())};
   }
-  const Json event = {{"ph", "C"}, {"name", counter},          {"pid", process->second},
-                      {"tid", 0},  {"ts", Microseconds(time)}, {"args", {{"value", value}}}};
+  const Json event = {{"ph", "C"},
+                      {"name", counter.name},
+                      {"pid", process->second},
+                      {"tid", process->second},
+                      {"ts", Microseconds(time)},
+                      {"args", {{counter.unit, value}}}};
   ZEUS_RETURN_IF_ERROR(Write(std::vector<Json>(1, event)));
   latest = time;
   return Ok();
@@ -107,7 +117,7 @@ Status PerfettoTrace::AddWindow(const Measurement& measurement) {
                 {"name", measurement.window},
                 {"id", fmt::format("{:#x}", static_cast<std::uint64_t>(measurement.id))},
                 {"pid", kWindowsProcess},
-                {"tid", 0},
+                {"tid", kWindowsProcess},
                 {"ts", Microseconds(time)}};
   };
   Json begin = edge("b", measurement.begin);

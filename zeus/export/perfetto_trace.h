@@ -29,13 +29,18 @@ class PerfettoTrace {
   static Result<std::unique_ptr<PerfettoTrace>> Create(const std::filesystem::path& path,
                                                        TimePoint start);
 
+  struct Counter {
+    std::string name{};  // "power"
+    std::string unit{};  // "W"
+  };
+
   // Adds a group of counters for a device ("gpu:0") with a title. Call once per device.
   Status AddDevice(const std::string& device, std::string_view title);
 
-  // Sets a counter from `time` until its next value. Its times do not go back: what is older
-  // than the last value, or than the trace, is refused with kInvalidArgument, and so is what is no
-  // number. kNotFound for a device that was not added.
-  Status AddCounter(const std::string& device, const std::string& counter, TimePoint time,
+  // Sets a counter from `time` until its next value. Viewers show it as "power W". Its times do not
+  // go back: what is older than the last value, or than the trace, is refused with
+  // kInvalidArgument, and so is what is no number. kNotFound for a device that was not added.
+  Status AddCounter(const std::string& device, const Counter& counter, TimePoint time,
                     double value);
 
   // Windows may overlap in any way and come in any order. kInvalidArgument when one began before

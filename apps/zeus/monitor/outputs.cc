@@ -94,14 +94,15 @@ using Quantity = EnergyMonitor::Quantity;
 struct Counter {
   Quantity quantity;
   const char* name;
-  double scale;  // From SI units to the unit in the name.
+  const char* unit;
+  double scale;  // From SI units to this one.
 };
 constexpr std::array kCounters = {
-    Counter{Quantity::kPower, "power (W)", 1},
-    Counter{Quantity::kTemperature, "temperature (°C)", 1},
-    Counter{Quantity::kGraphicsClock, "graphics clock (MHz)", 1e-6},
-    Counter{Quantity::kPowerLimit, "power limit (W)", 1},
-    Counter{Quantity::kUtilization, "utilisation (%)", 100},
+    Counter{Quantity::kPower, "power", "W", 1},
+    Counter{Quantity::kTemperature, "temperature", "°C", 1},
+    Counter{Quantity::kGraphicsClock, "graphics clock", "MHz", 1e-6},
+    Counter{Quantity::kPowerLimit, "power limit", "W", 1},
+    Counter{Quantity::kUtilization, "utilisation", "%", 100},
 };
 
 // Windows that the monitor has refined and the trace does not have yet. Thread-safe.
@@ -138,7 +139,7 @@ class TraceOutput final : public SampleOutput {
       for (const Counter& counter : kCounters)
         ZEUS_RETURN_IF_ERROR(Copy(device, identity.name, counter, sample.at));
       if (!present.total.ok()) continue;
-      ZEUS_RETURN_IF_ERROR(trace_->AddCounter(identity.name, "energy (J)", sample.at,
+      ZEUS_RETURN_IF_ERROR(trace_->AddCounter(identity.name, {"energy", "J"}, sample.at,
                                               present.total.value().value()));
     }
     for (const Measurement& window : windows_->Drain())
@@ -153,8 +154,8 @@ class TraceOutput final : public SampleOutput {
          monitor_.History(device, counter.quantity, copied.value_or(start_), now)) {
       const TimePoint time = std::max(value.time, start_);
       if (copied && time <= *copied) continue;
-      ZEUS_RETURN_IF_ERROR(
-          trace_->AddCounter(name, counter.name, time, counter.scale * value.value));
+      ZEUS_RETURN_IF_ERROR(trace_->AddCounter(name, {counter.name, counter.unit}, time,
+                                              counter.scale * value.value));
       copied = time;
     }
     return Ok();
