@@ -87,6 +87,23 @@ Result<LearnedEpochCost> EpochCostFromDetail(const Json& detail) {
   return learned;
 }
 
+namespace {
+
+constexpr const char* kRemovedReports = "removed_reports";
+
+std::int64_t RemovedReports(const JobEvent& event) {
+  if (event.kind != EventKind::kTrialReported || !event.detail.is_object()) return 0;
+  const auto removed = GetOptionalField<std::int64_t>(event.detail, kRemovedReports);
+  return removed.ok() ? removed.value().value_or(0) : 0;
+}
+
+}  // namespace
+
+void NoteRemovedReports(Json& detail, std::int64_t removed) {
+  const auto before = GetOptionalField<std::int64_t>(detail, kRemovedReports);
+  detail[kRemovedReports] = removed + (before.ok() ? before.value().value_or(0) : 0);
+}
+
 // --- replay ---
 
 namespace {
@@ -140,11 +157,14 @@ Result<Json> ReplayPolicy(const Job& job, std::span<const JobEvent> events) {
   Job fresh = job;
   fresh.policy_state = nullptr;
   ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(fresh));
+  std::int64_t removed = 0;
+  for (const JobEvent& event : events) removed += RemovedReports(event);
   std::int64_t expected = 1;
   for (const JobEvent& event : events) {
-    if (event.sequence != expected)
+    removed -= event.sequence - expected;
+    if (event.sequence < expected || removed < 0)
       return Error{ErrorCode::kInternal, fmt::format("event {} is missing", expected)};
-    ++expected;
+    expected = event.sequence + 1;
     if (auto replayed = Replay(policies, event); !replayed.ok())
       return Error{ErrorCode::kInternal, std::move(replayed).error().message}.While(
           fmt::format("event {} ({})", event.sequence, Name(event.kind)));

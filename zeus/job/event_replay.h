@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -32,6 +33,10 @@ struct LearnedEpochCost {
 };
 Json EpochCostDetail(const LearnedEpochCost& learned);
 Result<LearnedEpochCost> EpochCostFromDetail(const Json& detail);
+
+// Notes in the detail of a trial_reported how many earlier reports of its trial were removed, which
+// adds to those that were removed before: nothing else may be missing.
+void NoteRemovedReports(Json& detail, std::int64_t removed);
 
 // Returns the state of a job's policy after these events. It is equal, byte for byte, to the one
 // that is stored with the job, unless a result was lost or counted twice. Returns kInternal, with

@@ -269,13 +269,13 @@ Status Apply(SqlConnection& connection, std::int64_t version) {
 
 // Locks the schema within a transaction. SQLite has locked the whole database already; PostgreSQL
 // needs a statement.
-Status ApplyMissing(SqlConnection& connection) {
+Status ApplyMissing(SqlConnection& connection, std::int64_t last) {
   if (connection.dialect() == SqlDialect::kPostgres)
     ZEUS_RETURN_IF_ERROR(connection.Run("SELECT pg_advisory_xact_lock(6504739282741)"));
   ZEUS_RETURN_IF_ERROR(connection.Run(kVersionTable));
   ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
   ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));
-  for (std::int64_t next = version + 1; next <= SchemaVersion(); ++next)
+  for (std::int64_t next = version + 1; next <= last; ++next)
     ZEUS_RETURN_IF_ERROR(Apply(connection, next));
   return Ok();
 }
@@ -284,13 +284,22 @@ Status ApplyMissing(SqlConnection& connection) {
 
 std::int64_t SchemaVersion() { return static_cast<std::int64_t>(kMigrations.size()); }
 
-Status Migrate(SqlConnection& connection) {
+Status Migrate(SqlConnection& connection) { return MigrateTo(connection, SchemaVersion()); }
+
+Result<std::int64_t> SchemaVersionOf(SqlConnection& connection) {
+  ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
+  ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));
+  if (version > 0) return version;
+  return InvalidArgument(connection.name() + ": has no jobs of zeus");
+}
+
+Status MigrateTo(SqlConnection& connection, std::int64_t last) {
   // A database that is up to date needs no lock.
   ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
-  if (version == SchemaVersion()) return Ok();
+  if (version == last) return Ok();
   ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));
   ZEUS_RETURN_IF_ERROR(connection.Begin());
-  if (auto applied = ApplyMissing(connection); !applied.ok()) {
+  if (auto applied = ApplyMissing(connection, last); !applied.ok()) {
     connection.Rollback();
     return std::move(applied).error().While("prepare the database");
   }

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "zeus/base/text.h"
+#include "zeus/store/open_connection.h"
 #include "zeus/store/postgres_connection.h"
 #include "zeus/store/pq_api.h"
 #include "zeus/store/sql_budget_repository.h"
@@ -116,6 +118,27 @@ Result<std::shared_ptr<SqlDatabase>> OpenDatabase(const std::string& url,
 }
 
 }  // namespace
+
+Result<std::unique_ptr<SqlConnection>> OpenConnection(const std::string& url, ConnectionUse use) {
+  if (IsPostgres(url)) {
+    ZEUS_TRY(const PqApi pq, LoadPq());
+    return PostgresConnection::Open(pq, url);
+  }
+  if (!url.starts_with(kSqlite)) return UnknownUrl(url);
+  ZEUS_TRY(const std::filesystem::path file,
+           SqlitePath(std::string_view(url).substr(kSqlite.size())));
+  if (file == kMemory)
+    return InvalidArgument("sqlite::memory: ends with its process: name a file or a server");
+  if (use == ConnectionUse::kWrite) {
+    ZEUS_RETURN_IF_ERROR(PrepareSqliteFile(file));
+    return SqliteConnection::Open(file, SqliteConnection::Use::kReadAndWrite);
+  }
+  std::error_code failure;
+  if (!std::filesystem::exists(file, failure))
+    return Error{ErrorCode::kNotFound, file.string() + ": there is no such database"};
+  return SqliteConnection::Open(file, IsOnlyReadable(file) ? SqliteConnection::Use::kReadOnlyFile
+                                                           : SqliteConnection::Use::kReadOnly);
+}
 
 Result<Store> OpenStore(const std::string& url, const RepositoryOptions& options) {
   ZEUS_TRY(const std::shared_ptr<SqlDatabase> database, OpenDatabase(url, options));

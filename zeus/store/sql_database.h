@@ -153,6 +153,13 @@ std::int64_t SchemaVersion();
 // Returns kConflict when a newer program has used it, or when it holds tables of another program.
 Status Migrate(SqlConnection& connection);
 
+// The same up to an older version of the schema, for databases that are read in from old backups.
+Status MigrateTo(SqlConnection& connection, std::int64_t version);
+
+// Returns the version of the schema. Returns kConflict when a newer program has used the database,
+// and kInvalidArgument when it holds nothing of ours.
+Result<std::int64_t> SchemaVersionOf(SqlConnection& connection);
+
 // Checks a database that may only be read. Returns kConflict when its schema is not
 // SchemaVersion().
 Status CheckSchema(SqlConnection& connection);
