@@ -88,16 +88,35 @@ Charge ChargeIn(const JobOverview& job, const SpanSavings& span) {
   return charge;
 }
 
-// The variance of the saving of a job in a span, of energy or time.
-double Variance(const JobOverview& job, const Charge& charge, MeanAmount UsualAmounts::*amount) {
+// The variances of an amount of a job in a span: of what undisturbed runs would have taken, and of
+// what is charged.
+struct Variances {
+  double baseline = 0;
+  double own = 0;
+  double sum() const { return baseline + own; }
+};
+
+Variances VariancesOf(const JobOverview& job, const Charge& charge,
+                      MeanAmount UsualAmounts::*amount) {
   const double baseline = charge.reached * (job.savings.baseline.*amount).sigma.value_or(0);
   const double all = job.savings.zeus.count * (job.savings.zeus.*amount).sigma.value_or(0);
   const double share =
       static_cast<double>(charge.recurrences) / static_cast<double>(job.charged.size());
-  return baseline * baseline + all * all * share;
+  return {.baseline = baseline * baseline, .own = all * all * share};
 }
 
-void Add(const JobOverview& job, SpanSavings& span) {
+// Sets the percentage of a span and its sigma: that of a ratio of two sums, as in savings.cc.
+void SetPercent(const Variances& energy, SpanSavings& span) {
+  const double undisturbed = span.energy + span.charged.value();
+  if (!(undisturbed > 0)) return;
+  const double ratio = span.charged.value() / undisturbed;
+  span.energy_percent = 100 * (1 - ratio);
+  span.energy_percent_sigma =
+      100 / undisturbed * std::sqrt(energy.own + ratio * ratio * energy.baseline);
+}
+
+// Adds a job to the sums of a span, and its variances of energy to `energy`.
+void Add(const JobOverview& job, SpanSavings& span, Variances& energy) {
   const Charge charge = ChargeIn(job, span);
   if (charge.recurrences == 0) return;
   if (!job.savings.saved) {
@@ -109,8 +128,10 @@ void Add(const JobOverview& job, SpanSavings& span) {
   span.charged += charge.energy;
   span.energy += charge.reached * job.savings.baseline.energy.mean - charge.energy.value();
   span.time += charge.reached * job.savings.baseline.time.mean - charge.time.count();
-  span.energy_sigma += Variance(job, charge, &UsualAmounts::energy);
-  span.time_sigma += Variance(job, charge, &UsualAmounts::time);
+  const Variances of_energy = VariancesOf(job, charge, &UsualAmounts::energy);
+  energy.baseline += of_energy.baseline;
+  energy.own += of_energy.own;
+  span.time_sigma += VariancesOf(job, charge, &UsualAmounts::time).sum();
 }
 
 }  // namespace
@@ -120,10 +141,11 @@ std::vector<SpanSavings> SavingsBetween(std::span<const JobOverviews::Overview> 
   std::vector<SpanSavings> spans;
   for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
     SpanSavings& span = spans.emplace_back(SpanSavings{.from = bounds[i], .until = bounds[i + 1]});
-    for (const JobOverviews::Overview& job : jobs) Add(*job, span);
-    // Variances were summed up.
-    span.energy_sigma = std::sqrt(span.energy_sigma);
-    span.time_sigma = std::sqrt(span.time_sigma);
+    Variances energy;
+    for (const JobOverviews::Overview& job : jobs) Add(*job, span, energy);
+    span.energy_sigma = std::sqrt(energy.sum());
+    span.time_sigma = std::sqrt(span.time_sigma);  // A variance until here.
+    SetPercent(energy, span);
   }
   return spans;
 }

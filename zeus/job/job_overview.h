@@ -73,6 +73,10 @@ struct SpanSavings {
   double energy_sigma = 0;
   double time = 0;
   double time_sigma = 0;
+  // The saved energy relative to what undisturbed runs would have taken; nullopt without a
+  // recurrence that reached the target.
+  std::optional<double> energy_percent{};
+  double energy_percent_sigma = 0;
   // Jobs that ended a recurrence in the span and whose savings are not known.
   std::vector<std::string> unknown{};
 };
