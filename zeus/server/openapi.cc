@@ -343,13 +343,14 @@ constexpr const char* kOverviews = R"json({
 "SpanSavings": {
   "type": "object",
   "required": ["from", "until", "jobs", "recurrences", "charged_joules", "energy_joules",
-               "energy_sigma_joules", "energy_kwh", "energy_sigma_kwh", "time_seconds",
-               "time_sigma_seconds", "unknown_jobs"],
+               "energy_sigma_joules", "energy_kwh", "energy_sigma_kwh", "energy_percent",
+               "energy_sigma_percent", "time_seconds", "time_sigma_seconds", "unknown_jobs"],
   "properties": {
     "from": {"type": "string"}, "until": {"type": "string"}, "jobs": {"type": "integer"},
     "recurrences": {"type": "integer"}, "charged_joules": {"type": "number"},
     "energy_joules": {"type": "number"}, "energy_sigma_joules": {"type": "number"},
     "energy_kwh": {"type": "number"}, "energy_sigma_kwh": {"type": "number"},
+    "energy_percent": {"type": ["number", "null"]}, "energy_sigma_percent": {"type": "number"},
     "time_seconds": {"type": "number"}, "time_sigma_seconds": {"type": "number"},
     "unknown_jobs": {"type": "array", "items": {"type": "string"}}}},
 "SpanSavingsList": {

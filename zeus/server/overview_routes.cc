@@ -89,7 +89,8 @@ Result<std::vector<WallTime>> ReadBounds(const Query& query) {
 Result<http::Answer> GetSpanSavings(JobOverviews& overviews, ScopedJobService& service,
                                     const http::Request& request) {
   ZEUS_TRY(const std::vector<WallTime> bounds, ReadBounds(request.query));
-  ZEUS_TRY(const std::vector<Job> jobs, AllJobs(service, {}));
+  ZEUS_TRY(const JobQuery wanted, ReadJobQuery(request.query));
+  ZEUS_TRY(const std::vector<Job> jobs, AllJobs(service, wanted));
   std::vector<JobOverviews::Overview> all;
   for (const Job& job : jobs) {
     ZEUS_TRY(JobOverviews::Overview overview, FindOverview(overviews, service, job));
@@ -160,10 +161,11 @@ void AddOverviewRoutes(const JobTenants& tenants, JobOverviews& overviews, http:
       ListRecurrences);
   add({.method = "GET",
        .pattern = "/v1/savings",
-       .summary = "What all jobs saved between given times: one sum for each span",
+       .summary = "What all jobs, or those with a label, saved between given times: one sum for "
+                  "each span",
        .answer_schema = "SpanSavingsList",
        .statuses = {200, 422},
-       .query = {"bounds"}},
+       .query = {"bounds", "label"}},
       GetSpanSavings);
   add({.method = "GET",
        .pattern = "/v1/jobs/{id}/export",

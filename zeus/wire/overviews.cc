@@ -100,6 +100,8 @@ Json ToJson(const SpanSavings& span) {
           {"energy_sigma_joules", span.energy_sigma},
           {"energy_kwh", span.energy / kJoulesPerKwh},
           {"energy_sigma_kwh", span.energy_sigma / kJoulesPerKwh},
+          {"energy_percent", span.energy_percent ? Json(*span.energy_percent) : Json()},
+          {"energy_sigma_percent", span.energy_percent_sigma},
           {"time_seconds", span.time},
           {"time_sigma_seconds", span.time_sigma},
           {"unknown_jobs", span.unknown}};
