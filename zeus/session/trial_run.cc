@@ -14,6 +14,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
+#include "zeus/job/epoch_goal.h"
 
 namespace zeus {
 namespace {
@@ -196,6 +197,7 @@ void TrialRun::CountEpoch(const QueuedEpoch& epoch, const EpochResult& report) {
     const EpochReport& said = epoch.said;
     const bool knows_itself = said.time && (said.energy || job_.spec.eta == 0);
     last_ = *report.value();
+    if (HasEpochGoal(job_.spec)) last_.metric = last_.epoch;
     Report(last_, !knows_itself && (epoch.more_follow || epoch.timing == EpochTiming::kTooSoon));
     status_.epoch = last_.epoch;
     status_.metric = last_.metric;
@@ -562,8 +564,9 @@ Result<TrialOutcome> TrialRun::Conclude(ChildOutcome outcome) {
   }
   if (last_.epoch == 0)
     return Error{ErrorCode::kUnavailable,
-                 "the command ended and told no metric: see --metric-regex, --metric-file and "
-                 "ZEUS_REPORT_SOCKET"};
+                 fmt::format("the command ended and told no {}: see --metric-regex, --metric-file "
+                             "and ZEUS_REPORT_SOCKET",
+                             HasEpochGoal(job_.spec) ? "epoch" : "metric")};
   return End(
       TrialStatus::kStopped,
       fmt::format("the command ended after {} epochs without reaching the target", last_.epoch),
