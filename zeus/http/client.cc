@@ -1,52 +1,26 @@
-// The client is a thin layer over cpp-httplib, which no other client of the tree includes. It adds
-// what httplib lacks: a bound on name look-ups, a bound on the size of replies, and reasons for
-// failures that a user can act on.
+// This file adds to the protocol what callers need: a bound on name look-ups, and a check of its
+// options.
 #include "zeus/http/client.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <httplib.h>
 #include <netdb.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <utility>
 
-#include "zeus/base/clock.h"
 #include "zeus/base/detached_call.h"
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
-#include "zeus/http/tls.h"
+#include "zeus/http/client_connection.h"
 #include "zeus/http/url.h"
 
 namespace zeus::http {
 namespace {
 
 constexpr std::size_t kLargestBundle = std::size_t{64} << 20;
-
-std::string MethodName(Method method) {
-  switch (method) {
-    case Method::kGet:
-      return "GET";
-    case Method::kPost:
-      return "POST";
-    case Method::kPut:
-      return "PUT";
-    case Method::kDelete:
-      return "DELETE";
-  }
-  return "GET";
-}
-
-bool IsAddressLiteral(const std::string& host) {
-  in6_addr ignored{};  // Large enough for either kind.
-  return ::inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), &ignored) == 1;
-}
 
 using Addresses = Result<std::vector<std::string>>;
 
@@ -93,170 +67,16 @@ Status CheckAuthorities(const std::string& file) {
   return Ok();
 }
 
-// The body of a reply may take so many times the timeout of one read.
-constexpr double kAnswerTimeouts = 4;
-
 }  // namespace
 
+// Holds what MakeConnection() made.
 class Client::Connection {
  public:
-  Connection(Url url, const ClientOptions& options)
-      : url_(std::move(url)),
-        options_(options),
-        server_(url_.server()),
-        prefix_(url_.scheme == Url::Scheme::kUnix ? "" : url_.path),
-        client_(url_.scheme == Url::Scheme::kUnix ? url_.path : server_) {
-    if (url_.scheme == Url::Scheme::kUnix) client_.set_address_family(AF_UNIX);
-    const auto limit = [](Seconds time) {
-      return std::chrono::duration_cast<std::chrono::microseconds>(time);
-    };
-    client_.set_connection_timeout(limit(options.connect_timeout));
-    client_.set_read_timeout(limit(options.answer_timeout));
-    client_.set_write_timeout(limit(options.answer_timeout));
-    client_.set_follow_location(false);
-    client_.set_keep_alive(options.keep_connection);
-    client_.set_tcp_nodelay(true);
-    if (!options.authorities.empty()) client_.set_ca_cert_path(options.authorities);
-    if (SSL_CTX* const context = client_.ssl_context()) tls_.Attach(*context);
-  }
-
-  // A null `piece` collects the body.
-  Result<Reply> Send(const Call& call, const Piece& piece) {
-    const std::lock_guard lock(mutex_);
-    std::string body;
-    bool is_success = false;
-    httplib::Request request = MakeRequest(call, body);
-    if (piece) PassPieces(piece, is_success, request);
-    if (cancelled_) return Error{ErrorCode::kUnavailable, "the call was cancelled"};
-    interrupted_ = false;
-    refusal_.clear();
-    if (url_.scheme == Url::Scheme::kUnix || IsAddressLiteral(url_.host))
-      return MakeReply(client_.send(request), body);
-    if (addresses_.empty()) {
-      ZEUS_TRY(addresses_,
-               LookUpWithin(url_.host, options_.connect_timeout, [this] { return must_end(); }));
-    }
-    return SendToAnyAddress(request, body);
-  }
-
-  void Interrupt() {
-    interrupted_ = true;
-    client_.stop();
-  }
-
-  void Cancel() {
-    cancelled_ = true;
-    client_.stop();
-  }
+  explicit Connection(std::unique_ptr<ClientConnection> made) : made_(std::move(made)) {}
+  ClientConnection* operator->() const { return made_.get(); }
 
  private:
-  bool must_end() const { return interrupted_ || cancelled_; }
-
-  // The request writes the reply's body to `body`, which must outlive it.
-  httplib::Request MakeRequest(const Call& call, std::string& body) {
-    httplib::Request request;
-    request.method = MethodName(call.method);
-    request.path = prefix_ + call.path;
-    request.body = call.body;
-    for (const auto& [name, value] : call.headers) request.headers.emplace(name, value);
-    if (call.method == Method::kPost || call.method == Method::kPut)
-      request.headers.emplace("Content-Type", call.content_type);
-    if (!options_.token.empty())
-      request.headers.emplace("Authorization", "Bearer " + options_.token);
-    // HTTP requires a host, and a Unix socket has none.
-    if (url_.scheme == Url::Scheme::kUnix) request.headers.emplace("Host", "localhost");
-    const TimePoint deadline = clock_.Now() + kAnswerTimeouts * options_.answer_timeout;
-    request.content_receiver = [this, &body, deadline](const char* data, std::size_t size,
-                                                       std::uint64_t, std::uint64_t) {
-      body.append(data, size);
-      if (body.size() > options_.largest_body)
-        refusal_ = fmt::format("larger than {} bytes", options_.largest_body);
-      else if (clock_.Now() > deadline)
-        refusal_ = fmt::format("not complete after {:g} s",
-                               (kAnswerTimeouts * options_.answer_timeout).count());
-      return refusal_.empty() && !must_end();
-    };
-    return request;
-  }
-
-  // Has the body of a successful reply passed on; that of another one is collected.
-  void PassPieces(const Piece& piece, bool& is_success, httplib::Request& request) {
-    request.response_handler = [&is_success](const httplib::Response& head) {
-      is_success = head.status >= 200 && head.status < 300;
-      return true;
-    };
-    request.content_receiver = [this, &piece, &is_success, collect = request.content_receiver](
-                                   const char* data, std::size_t size, std::uint64_t offset,
-                                   std::uint64_t total) {
-      if (!is_success) return collect(data, size, offset, total);
-      if (!must_end() && piece({data, size})) return true;
-      if (refusal_.empty()) refusal_ = "not wanted any more";
-      return false;
-    };
-  }
-
-  // Tries the known addresses in turn until one accepts the connection. That one comes first at the
-  // next call. When none accepts, the next call looks the name up again.
-  Result<Reply> SendToAnyAddress(const httplib::Request& request, std::string& body) {
-    using Code = httplib::Error;
-    for (std::size_t i = 0; i < addresses_.size(); ++i) {
-      client_.set_hostname_addr_map({{url_.host, addresses_[i]}});
-      const httplib::Result answer = client_.send(request);
-      const bool refused =
-          answer.error() == Code::Connection || answer.error() == Code::ConnectionTimeout;
-      if (refused && i + 1 < addresses_.size() && !must_end()) continue;
-      if (answer && options_.keep_connection)
-        std::swap(addresses_[0], addresses_[i]);
-      else
-        addresses_.clear();
-      return MakeReply(answer, body);
-    }
-    return Error{ErrorCode::kUnavailable, "there is no address for " + Quote(url_.host)};
-  }
-
-  Result<Reply> MakeReply(const httplib::Result& answer, std::string& body) const {
-    if (!answer) return Error{ErrorCode::kUnavailable, Explain(answer.error())};
-    Reply reply{.status = answer->status, .body = std::move(body)};
-    const auto seconds = ParseUnsigned(answer->get_header_value("Retry-After"));
-    if (seconds.ok()) reply.retry_after = Seconds(static_cast<double>(seconds.value()));
-    return reply;
-  }
-
-  std::string Explain(httplib::Error error) const {
-    using Code = httplib::Error;
-    if (!refusal_.empty())
-      return fmt::format("the answer of {} is {}: is it the right server?", server_, refusal_);
-    if (error == Code::SSLServerVerification)
-      return fmt::format("{} is not trusted: {}", server_, tls_.Explain(url_.host));
-    if (error == Code::SSLLoadingCerts)
-      return fmt::format("no certificates to trust could be read for {}: {}", server_,
-                         options_.authorities.empty()
-                             ? std::string("this system has none (install ca-certificates)")
-                             : Printable(options_.authorities) + " holds none in PEM format");
-    if (error == Code::SSLConnection)
-      return fmt::format(
-          "{} does not speak TLS as we do: if it serves plain HTTP, its address begins with "
-          "http://",
-          server_);
-    std::string why =
-        fmt::format("no answer from {} ({})", server_, LowerCase(httplib::to_string(error)));
-    if (error == Code::Read && url_.scheme == Url::Scheme::kHttp)
-      why += ": if it serves TLS, its address begins with https://";
-    return why;
-  }
-
-  const Url url_;
-  const ClientOptions options_;
-  const std::string server_;  // The URL without its path, for messages.
-  const std::string prefix_;
-  std::mutex mutex_;
-  SystemClock clock_;
-  std::string refusal_;                    // Why the body of the running call is not read on.
-  std::atomic<bool> interrupted_ = false;  // The running call is to end.
-  std::atomic<bool> cancelled_ = false;    // Set once; all calls then end.
-  std::vector<std::string> addresses_{};   // Guarded by mutex_. Empty: the name is to be looked up.
-  TlsWatch tls_;
-  httplib::Client client_;
+  const std::unique_ptr<ClientConnection> made_;
 };
 
 Client::Client(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
@@ -266,8 +86,9 @@ Result<std::unique_ptr<Client>> Client::Create(const ClientOptions& options) {
   ZEUS_TRY(Url url, ParseUrl(options.url));
   ZEUS_RETURN_IF_ERROR(CheckAuthorities(options.authorities));
   try {
-    return std::unique_ptr<Client>(
-        new Client(std::make_unique<Connection>(std::move(url), options)));
+    ZEUS_TRY(std::unique_ptr<ClientConnection> connection,
+             MakeConnection({std::move(url), options, LookUpWithin}));
+    return std::unique_ptr<Client>(new Client(std::make_unique<Connection>(std::move(connection))));
   } catch (const std::exception& error) {
     return InvalidArgument(Quote(options.url) + ": " + Printable(error.what()));
   }
@@ -277,13 +98,13 @@ Result<Reply> Client::Send(const Call& call) { return Stream(call, {}); }
 
 Result<Reply> Client::Stream(const Call& call, const Piece& piece) {
   try {
-    return connection_->Send(call, piece);
+    return (*connection_)->Send(call, piece);
   } catch (const std::exception& error) {
     return Error{ErrorCode::kUnavailable, fmt::format("ask the server: {}", error.what())};
   }
 }
 
-void Client::Interrupt() { connection_->Interrupt(); }
-void Client::Cancel() { connection_->Cancel(); }
+void Client::Interrupt() { (*connection_)->Interrupt(); }
+void Client::Cancel() { (*connection_)->Cancel(); }
 
 }  // namespace zeus::http
