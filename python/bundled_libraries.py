@@ -41,8 +41,9 @@ def bundle(package: pathlib.Path) -> list[Library]:
 
 
 def binaries(package: pathlib.Path) -> list[pathlib.Path]:
-    """Ours: the module, the library, the program and the simulated driver."""
+    """Ours: the module, the library, the programs, the program's module and the simulated driver."""
     return [*package.glob("_core*.so"), *package.glob("_native/lib/libzeus.so*"),
+            *package.glob("_native/lib/zeus/zeus-servers"), *package.glob("_native/lib/zeus/libzeus_*.so"),
             package / "_native/bin/zeus", package / "_native/lib/zeus/sim/libnvidia-ml.so.1"]
 
 

@@ -1,6 +1,7 @@
 """Shared by the tests of `zeus sim`: a directory of nodes of their own, and the program."""
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -8,6 +9,14 @@ import time
 import unittest
 
 ZEUS = os.environ.get("ZEUS_BINARY", "build/dev/bin/zeus")
+
+
+def copy_zeus(folder):
+    """Copies the program, and beside it the part that speaks HTTP, into a folder; its path there."""
+    module = os.path.join(os.path.dirname(ZEUS), "../lib/zeus/libzeus_http_client.so")
+    if os.path.exists(module):  # Not where Zeus is built without its servers.
+        shutil.copy(module, folder)
+    return shutil.copy(ZEUS, os.path.join(folder, "zeus"))
 
 
 def wait_until(condition, what, seconds=60):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from sim_testing import ZEUS, wait_until
+from sim_testing import copy_zeus, wait_until
 from zeusd_testing import LIMIT, LOWEST, ZeusdTestCase
 
 USER = 12001
@@ -58,7 +58,7 @@ class ZeusdClientsTest(ZeusdTestCase):
         super().setUp()
         self.start_daemon(CONFIGURATION)
         # The user may be unable to read the build tree.
-        self.zeus = shutil.copy(ZEUS, os.path.join(self.folder, "zeus"))
+        self.zeus = copy_zeus(self.folder)
         self.home = pathlib.Path(self.folder) / "home"
         self.home.mkdir()
         os.chown(self.home, USER, USER)

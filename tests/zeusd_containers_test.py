@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from sim_testing import ZEUS, wait_until
+from sim_testing import copy_zeus, wait_until
 from zeusd_testing import CONFIGURATION, LIMIT, RESEARCHER, STRANGER, ZeusdTestCase
 
 CLIENT = pathlib.Path(__file__).resolve().parent / "zeusd_client.py"
@@ -176,7 +176,7 @@ class ZeusdContainersTest(ZeusdTestCase):
 
     def test_a_user_in_a_container_optimises_its_gpu_and_it_comes_back_after_kill(self):
         run = self.container(user=RESEARCHER)
-        zeus = shutil.copy(ZEUS, os.path.join(self.public, "zeus"))
+        zeus = copy_zeus(self.public)
         self.start_load("--gpu", "0", "--watts", "240")
         # No variable and no right: the socket is where every client looks for it.
         doctor = subprocess.run(run(["/public/zeus", "doctor", "--seconds", "0"]), capture_output=True, text=True,

@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "apps/zeus/budget/budget_command.h"
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/fleet/fleet_command.h"
 #include "apps/zeus/terminal.h"
+#include "apps/zeus/verbs.h"
 #include "zeus/base/detached_call.h"
 #include "zeus/base/version.h"
 
@@ -38,42 +36,6 @@ CommandTail SplitOffCommand(int& argc, char** argv) {
   return tail;
 }
 
-// A verb and the function that declares its options. To declare those of all verbs takes longer
-// than the rest of a short command, so Main() declares only the verb that the command line begins
-// with; all of them if it begins with none.
-struct VerbEntry {
-  std::string_view name;
-  std::function<void(Verb app, Action& action, const CommandTail& tail)> add;
-};
-
-std::function<void(Verb, Action&, const CommandTail&)> WithoutTail(void (*add)(Verb, Action&)) {
-  return [add](Verb app, Action& action, const CommandTail& /*tail*/) { add(app, action); };
-}
-
-std::vector<VerbEntry> Verbs() {
-  return {{"budget", WithoutTail(AddBudgetCommand)},
-          {"calibrate", WithoutTail(AddCalibrateCommand)},
-          {"diff", WithoutTail(AddDiffCommand)},
-          {"doctor", WithoutTail(AddDoctorCommand)},
-          {"fleet", WithoutTail(AddFleetCommand)},
-          {"job", WithoutTail(AddJobCommand)},
-          {"knobs", WithoutTail(AddKnobsCommand)},
-          {"lease", WithoutTail(AddLeaseCommand)},
-          {"llm", WithoutTail(AddLlmCommand)},
-          {"monitor", WithoutTail(AddMonitorCommand)},
-          {"node", WithoutTail(AddNodeCommand)},
-          {"plan", WithoutTail(AddPlanCommand)},
-          {"plan-start", WithoutTail(AddPlanStartCommand)},
-          {"profile", AddProfileCommand},
-          {"replay", WithoutTail(AddReplayCommand)},
-          {"run", AddRunCommand},
-          {"serve", WithoutTail(AddServeCommand)},
-          {"sim", WithoutTail(AddSimCommand)},
-          {"slurm", WithoutTail(AddSlurmCommand)},
-          {"top", WithoutTail(AddTopCommand)},
-          {"train", AddTrainCommand}};
-}
-
 int Main(int argc, char** argv) {
   if (!LocaleIsUnicode()) WriteInAscii();
   const CommandTail tail = SplitOffCommand(argc, argv);
@@ -83,6 +45,8 @@ int Main(int argc, char** argv) {
   app.RequireVerb();
   Action action;
   const std::string_view first = argc > 1 ? argv[1] : "";
+  // To declare the options of all verbs takes longer than the rest of a short command, so only the
+  // verb is declared that the command line begins with; all of them if it begins with none.
   const std::vector<VerbEntry> verbs = Verbs();
   const bool names_verb =
       std::ranges::any_of(verbs, [first](const VerbEntry& verb) { return verb.name == first; });

@@ -32,6 +32,8 @@ class MetricsSite final : public MonitorSite {
 
 }  // namespace
 
+Status PrepareMonitorSite() { return Ok(); }
+
 Result<std::unique_ptr<MonitorSite>> StartMonitorSite(const std::string& address,
                                                       NodeMonitor& /*node*/,
                                                       MonitorSite::Sources sources) {

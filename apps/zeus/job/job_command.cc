@@ -7,9 +7,11 @@
 
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
+#include "apps/zeus/job/backup_commands.h"
 #include "apps/zeus/job/job_report.h"
 #include "apps/zeus/job/job_source.h"
 #include "apps/zeus/job/lessons.h"
+#include "apps/zeus/job/savings_table.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
@@ -19,6 +21,8 @@
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/event_replay.h"
+#include "zeus/job/grouped_savings.h"
+#include "zeus/job/job_overview.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/overviews.h"
@@ -35,20 +39,29 @@ struct JobFlags {
   std::string label{};
   std::string html{};
   std::string output{};
+  std::string by{};  // How savings of several jobs are summed up.
+  std::string from{};
+  std::string until{};
+  bool csv = false;
   bool json = false;
   bool force = false;
 };
 
 constexpr std::size_t kRowsOfPlot = 30;
 
-Result<int> List(JobSource& source, const JobFlags& flags) {
+// Returns the jobs with the label that was asked for, as in team or team=vision.
+Result<std::vector<Job>> JobsWithLabel(JobService& service, const std::string& label) {
   JobQuery query;
-  if (!flags.label.empty()) {
-    const std::size_t equals = flags.label.find('=');
-    query.label = flags.label.substr(0, equals);
-    if (equals != std::string::npos) query.label_value = flags.label.substr(equals + 1);
+  if (!label.empty()) {
+    const std::size_t equals = label.find('=');
+    query.label = label.substr(0, equals);
+    if (equals != std::string::npos) query.label_value = label.substr(equals + 1);
   }
-  ZEUS_TRY(const std::vector<Job> jobs, AllJobs(source.service(), query));
+  return AllJobs(service, query);
+}
+
+Result<int> List(JobSource& source, const JobFlags& flags) {
+  ZEUS_TRY(const std::vector<Job> jobs, JobsWithLabel(source.service(), flags.label));
   if (flags.json) {
     Json list = Json::array();
     for (const Job& job : jobs) list.push_back(wire::ToJson(job, std::nullopt));
@@ -95,8 +108,8 @@ Result<int> ShowJob(JobSource& source, const JobFlags& flags) {
     return 0;
   }
   Show(stdout,
-       fmt::format("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
-                   lessons.job.spec.target_metric, lessons.job.spec.default_batch_size,
+       fmt::format("job {}: {}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
+                   GoalText(lessons.job.spec), lessons.job.spec.default_batch_size,
                    ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons)));
   return 0;
 }
@@ -125,8 +138,69 @@ Result<int> Arms(JobSource& source, const JobFlags& flags) {
   return 0;
 }
 
+Result<SavingsPeriod> ReadPeriod(const JobFlags& flags) {
+  SavingsPeriod period;
+  if (!flags.from.empty()) {
+    ZEUS_TRY(period.from, ParseDate(flags.from));
+  }
+  if (!flags.until.empty()) {
+    ZEUS_TRY(period.until, ParseDate(flags.until));
+  }
+  if (period.from && period.until && *period.from >= *period.until)
+    return InvalidArgument(
+        fmt::format("--until {} is not after --from {}", flags.until, flags.from));
+  return period;
+}
+
+Status CheckGroupFlags(const JobFlags& flags) {
+  if (flags.json && flags.csv)
+    return InvalidArgument("--json and --csv are two formats: give one of them");
+  if (!flags.gpu_model.empty() || !flags.baseline.empty() || !flags.carbon.carbon.empty() ||
+      !flags.carbon.price.empty())
+    return InvalidArgument(
+        "--gpu-model, --baseline, --carbon and --price are about the savings of one job: name it, "
+        "without --by, --from, --until and --csv");
+  if (!flags.id.empty() && !flags.label.empty())
+    return InvalidArgument("--label chooses among all jobs: give it without the name of one");
+  return Ok();
+}
+
+// The savings of all jobs that were asked for, or of one over time, summed up by groups.
+Result<int> SavingsInGroups(JobSource& source, const JobFlags& flags) {
+  ZEUS_RETURN_IF_ERROR(CheckGroupFlags(flags));
+  ZEUS_TRY(const SavingsGrouping grouping,
+           ParseSavingsGrouping(flags.by.empty() ? (flags.id.empty() ? "job" : "month")
+                                                 : std::string_view(flags.by)));
+  ZEUS_TRY(const SavingsPeriod period, ReadPeriod(flags));
+  std::vector<Job> jobs;
+  if (flags.id.empty()) {
+    ZEUS_TRY(jobs, JobsWithLabel(source.service(), flags.label));
+  } else {
+    ZEUS_TRY(Job job, source.service().GetJob(flags.id));
+    jobs.push_back(std::move(job));
+  }
+  std::vector<JobOverviews::Overview> overviews;
+  for (const Job& job : jobs) {
+    ZEUS_TRY(const std::vector<Trial> trials, AllTrials(source.service(), job.spec.id));
+    ZEUS_TRY(JobOverview overview, MakeOverview(job, trials));
+    overviews.push_back(std::make_shared<const JobOverview>(std::move(overview)));
+  }
+  const GroupedSavings savings = GroupSavings(overviews, grouping, period);
+  if (flags.json) {
+    PrintJson(SavingsJson(savings, grouping));
+  } else if (flags.csv) {
+    PrintText(SavingsCsv(savings, grouping));
+  } else {
+    Show(stdout, SavingsTable(savings, grouping));
+  }
+  return 0;
+}
+
 // The answer of the server's route, here and there the same.
 Result<int> Savings(JobSource& source, const JobFlags& flags) {
+  if (flags.id.empty() || !flags.by.empty() || !flags.from.empty() || !flags.until.empty() ||
+      flags.csv)
+    return SavingsInGroups(source, flags);
   ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
   if (flags.json) {
     PrintJson(wire::ToJson(lessons.savings));
@@ -252,9 +326,24 @@ void AddJobCommand(Verb app, Action& action) {
     verb.AddOption("--html", flags->html, "Write a report to this file").Check(NotEmpty());
   }
   {
-    auto [verb, flags] = verbs.AddOfJob(
-        "savings", "What the job has saved against undisturbed runs of its default", Savings);
+    auto [verb, flags] = verbs.Add(
+        "savings",
+        "What a job, or all jobs by team and month, saved against undisturbed runs of the default",
+        Savings);
+    verb.AddOption("job", flags->id, "Name of the job; without it, savings of all jobs")
+        .Check(NotEmpty());
+    verb.AddOption("--by", flags->by,
+                   "Sum up by job, month (of UTC) or the value of a label, or several, as in "
+                   "team,month; by job where no job is named")
+        .Check(NotEmpty());
+    verb.AddOption("--label", flags->label, "Only jobs with this label, as in team or team=vision")
+        .Check(NotEmpty());
+    verb.AddOption("--from", flags->from,
+                   "Only recurrences that ended from this month or day on, as in 2026-11")
+        .Check(NotEmpty());
+    verb.AddOption("--until", flags->until, "And before this month or day").Check(NotEmpty());
     Verbs::AddModel(verb, *flags);
+    verb.AddFlag("--csv", flags->csv, "Groups as comma-separated values");
     verb.AddOption("--baseline", flags->baseline, "As of show").Check(NotEmpty());
     AddCarbonOptions(verb, flags->carbon);
   }
@@ -277,6 +366,7 @@ void AddJobCommand(Verb app, Action& action) {
         verbs.AddOfJob("delete", "Forget a job and everything that was learned", Delete);
     verb.AddFlag("--force", flags->force, "Also while a run is under way");
   }
+  AddBackupCommands(job, action);
   verbs.AddOfJob("check",
                  "Whether the stored belief is what the events make; exit code 1 if it is not",
                  Check);

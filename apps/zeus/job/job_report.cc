@@ -12,6 +12,7 @@
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/job/epoch_goal.h"
 #include "zeus/report/report.h"
 
 namespace zeus::cli {
@@ -145,8 +146,9 @@ report::Table JobTable(const Lessons& lessons) {
     if (!value.empty()) table.rows.push_back({{.text = name}, {.text = value}});
   };
   add("policy", spec.policy + ", " + lessons.arms.stage);
-  add("target", fmt::format("{:g}, {} is better", spec.target_metric,
-                            spec.higher_is_better ? "higher" : "lower"));
+  add("goal", HasEpochGoal(spec) ? GoalText(spec)
+                                 : fmt::format("{}, {} is better", GoalText(spec),
+                                               spec.higher_is_better ? "higher" : "lower"));
   add("batch sizes", fmt::format("{}", fmt::join(spec.batch_sizes, ", ")));
   add("default", fmt::to_string(spec.default_batch_size));
   add("eta", fmt::format("{:g}", spec.eta));

@@ -12,6 +12,7 @@
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/job/epoch_goal.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/overviews.h"
@@ -309,6 +310,18 @@ std::string SavingsText(const Lessons& lessons) {
   return text;
 }
 
+std::string GoalText(const JobSpec& spec) {
+  if (HasEpochGoal(spec)) return fmt::format("{} epochs a run, without a target", spec.max_epochs);
+  return fmt::format("target {:g}", spec.target_metric);
+}
+
+std::string EpochGoalText(const JobSpec& spec) {
+  return fmt::format(
+      "without a target, every run is {} epochs: batch sizes are compared by the speed and power "
+      "of their epochs alone, so choose among those that train your model equally well",
+      spec.max_epochs);
+}
+
 std::string SummaryText(const Lessons& lessons) {
   std::string text = fmt::format("chosen: batch size {}", lessons.arms.best_batch_size);
   if (lessons.power_limit)
@@ -325,6 +338,7 @@ std::string SummaryText(const Lessons& lessons) {
         UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
         UsualEnergy(lessons.at_best->cost), LatestText(lessons), lessons.job.spec.eta);
   text += SavingsText(lessons);
+  if (HasEpochGoal(lessons.job.spec)) text += EpochGoalText(lessons.job.spec) + "\n";
   text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}",
                       lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),
                       lessons.exploration.runs, EnergyText(lessons.exploration.energy));

@@ -58,6 +58,10 @@ Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query);
 // Tables for people, ending in a newline.
 std::string ArmsTable(const Lessons& lessons);
 std::string TrialsTable(const Lessons& lessons);
+// Says when a run of the job is done: "target 0.9" or "12 epochs a run, without a target".
+std::string GoalText(const JobSpec& spec);
+// Says what is not known about a job with an epoch goal (epoch_goal.h), in one sentence.
+std::string EpochGoalText(const JobSpec& spec);
 // Returns text on the choice, its saving, and the cost of finding it.
 std::string SummaryText(const Lessons& lessons);
 // Returns text on the saving of the job, or on why it is not known.

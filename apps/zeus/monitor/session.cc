@@ -271,6 +271,7 @@ Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, SignalWatch
 }  // namespace
 
 Result<int> RunMonitor(const MonitorOptions& options) {
+  if (!options.serve.empty()) ZEUS_RETURN_IF_ERROR(PrepareMonitorSite());
   SystemClock clock;
   CarbonOptions wanted = options.carbon;
   wanted.timeout = Seconds(0);

@@ -30,6 +30,8 @@ class PageSite final : public MonitorSite {
 
 }  // namespace
 
+Status PrepareMonitorSite() { return Ok(); }
+
 Result<std::unique_ptr<MonitorSite>> StartMonitorSite(const std::string& address, NodeMonitor& node,
                                                       MonitorSite::Sources sources) {
   ZEUS_TRY(const http::ListenAddress listen, http::ParseListenAddress(address));

@@ -24,6 +24,10 @@ class MonitorSite {
   virtual bool has_pages() const = 0;
 };
 
+// Called before anything else by who will start a site. A zeus without its servers goes on in the
+// program that has them, and then does not return.
+Status PrepareMonitorSite();
+
 // In site.cc with the page, in no_server.cc metrics alone. `node` must outlive it.
 Result<std::unique_ptr<MonitorSite>> StartMonitorSite(const std::string& address, NodeMonitor& node,
                                                       MonitorSite::Sources sources);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "apps/zeus/companion.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/sim/commands.h"
@@ -162,22 +163,6 @@ std::string ShellQuote(std::string_view text) {
   return quoted + "'";
 }
 
-// The library lies beside the running program, in the build tree as in an installation.
-Result<std::filesystem::path> FindLibrary() {
-  std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return Error{ErrorCode::kUnavailable, "cannot tell where the zeus program is"};
-  const auto prefix = program.parent_path().parent_path();
-  for (const char* directory : {ZEUS_INSTALL_LIBDIR, "lib"}) {
-    const auto library = prefix / directory / "zeus/sim/libnvidia-ml.so.1";
-    if (std::filesystem::exists(library, failure)) return library;
-  }
-  return Error{ErrorCode::kNotFound,
-               fmt::format("the simulated NVML library is missing: {} does not exist; ./dev build "
-                           "builds it, which ./dev demo leaves out, or install Zeus completely",
-                           (prefix / ZEUS_INSTALL_LIBDIR / "zeus/sim/libnvidia-ml.so.1").string())};
-}
-
 // nvidia-smi for simulated GPUs lies in this folder beside the library.
 std::string ProgramFolder(const std::filesystem::path& library) {
   return (library.parent_path() / "bin").string();
@@ -224,7 +209,7 @@ Result<int> PrintEnvironment(const std::string& name) {
   // A wrong name is reported here; otherwise it would show up only later, as a driver that is not
   // loaded.
   ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
-  ZEUS_TRY(const auto library, FindLibrary());
+  ZEUS_TRY(const auto library, FindCompanion("zeus/sim/libnvidia-ml.so.1"));
   if (const char* place = std::getenv("ZEUS_SIM_DIR"); place != nullptr && *place != '\0')
     // The path is absolute, because the user may evaluate the output in another folder.
     fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(std::filesystem::absolute(place).string()));

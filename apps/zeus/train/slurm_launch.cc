@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/zeus/companion.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
@@ -33,13 +34,7 @@ constexpr std::array<std::string_view, 7> kValued = {
 constexpr std::array<std::string_view, 2> kFlags = {"--slurm", "--slurm-no-wait"};
 
 Result<std::vector<std::string>> OwnWords() {
-  ZEUS_TRY(const std::string text, ReadSmallFile("/proc/self/cmdline", std::size_t{8} << 20U));
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\0', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  ZEUS_TRY(std::vector<std::string> words, OwnCommandLine());
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed && !words.empty()) words.front() = program.string();

@@ -20,6 +20,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
+#include "zeus/job/epoch_goal.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/train.h"
 
@@ -108,6 +109,7 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   }
   TrainDisplay display(invocation.quiet ? TrainDisplay::Sentences::kQuiet
                                         : TrainDisplay::Sentences::kShown);
+  if (HasEpochGoal(invocation.session.spec)) display.Say(EpochGoalText(invocation.session.spec));
   std::unique_ptr<TrainLog> events;
   if (!invocation.log.empty()) {
     ZEUS_TRY(events, TrainLog::Open(invocation.log, invocation.session.spec.id, clock, display));

@@ -11,6 +11,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/profile/profile_options.h"
 #include "zeus/base/text.h"
+#include "zeus/job/epoch_goal.h"
 #include "zeus/optimizer/batch_size/policy.h"
 #include "zeus/optimizer/power_limit/scheduler_wishes.h"
 #include "zeus/session/slurm_queue.h"
@@ -61,10 +62,28 @@ Result<std::map<std::string, std::string>> ParseLabels(const std::vector<std::st
   return labels;
 }
 
+// A run is done when its metric reaches a target, or after a number of epochs.
+Status InterpretGoal(const JobFlags& flags, JobSpec& spec) {
+  if (flags.target.has_value() == flags.epochs.has_value())
+    return InvalidArgument(
+        flags.target
+            ? "--target and --epochs both say when a run is done: give one of them"
+            : "say when a run is done: --target with the metric that it is to reach, or --epochs "
+              "where no target is known");
+  if (!flags.epochs) return Ok();
+  if (flags.lower_is_better)
+    return InvalidArgument("--lower-is-better is about a metric, and --epochs asks for none");
+  auto set = SetEpochGoal(spec, *flags.epochs);
+  return set.ok() ? Ok() : Status(std::move(set).error().While("--label"));
+}
+
 void AddGoalFlags(Verb verb, JobFlags& flags) {
   verb.AddOption("--target", flags.target, "The metric at which a run has reached its aim")
-      .Check(NumberBetween(-kLargestMetric, kLargestMetric))
-      .Required();
+      .Check(NumberBetween(-kLargestMetric, kLargestMetric));
+  verb.AddOption("--epochs", flags.epochs,
+                 "Or, where no target is known, the epochs of every run: a batch size is then "
+                 "judged by the speed and power of its epochs, not by what a model learns in them")
+      .Check(WholeNumberBetween(1, kMostEpochs));
   verb.AddFlag("--lower-is-better", flags.lower_is_better, "The metric is a loss or an error");
   verb.AddOption("--eta", flags.eta, "What energy is worth against time: 0 (time) to 1 (energy)")
       .Check(NumberBetween(0, 1))
@@ -127,7 +146,7 @@ Result<JobSpec> Interpret(const JobFlags& flags) {
   if (std::ranges::find(spec.batch_sizes, spec.default_batch_size) == spec.batch_sizes.end())
     return InvalidArgument(fmt::format("--default {} is not among --batch-sizes {}",
                                        spec.default_batch_size, flags.batch_sizes));
-  spec.target_metric = flags.target;
+  spec.target_metric = flags.target.value_or(0);
   spec.higher_is_better = !flags.lower_is_better;
   spec.eta = flags.eta;
   ZEUS_TRY(spec.beta, ParseBeta(flags.beta));
@@ -143,6 +162,7 @@ Result<JobSpec> Interpret(const JobFlags& flags) {
     ZEUS_TRY(spec.deadline, ParseDuration(flags.deadline, "--deadline"));
   }
   ZEUS_TRY(spec.labels, ParseLabels(flags.labels));
+  ZEUS_RETURN_IF_ERROR(InterpretGoal(flags, spec));
   spec.gpu_model = flags.gpu_model;
   if (flags.max_power) spec.max_power = Watts(*flags.max_power);
   spec.translate_gpu_models = !flags.separate_gpu_models;
@@ -389,6 +409,9 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
       std::clamp(options.server_wait, kShortestAnswer, kRetryForAPerson.answer_timeout);
   if (!flags.metric_regex.empty()) {
     auto metric = MetricPattern::Compile(flags.metric_regex);
+    // Without a target the matches alone count, so no group is needed.
+    if (!metric.ok() && flags.job.epochs)
+      metric = MetricPattern::Compile("(" + flags.metric_regex + ")");
     if (!metric.ok()) return InvalidArgument("--" + metric.error().message);
     options.metric = std::move(metric).value();
   }
@@ -409,7 +432,8 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
     options.progress = std::move(progress).value();
   }
   ZEUS_TRY(options.grace, ParseDuration(flags.grace, "--grace"));
-  options.let_finish = flags.let_finish;
+  // A run that is as long as it should be saves its model itself.
+  options.let_finish = flags.let_finish || HasEpochGoal(options.spec);
   invocation.json = flags.json;
   invocation.html = flags.html;
   invocation.log = flags.log;

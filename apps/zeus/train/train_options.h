@@ -20,7 +20,8 @@ struct JobFlags {
   std::string id{};
   std::string batch_sizes{};
   int default_batch_size = 0;
-  double target = 0;
+  std::optional<double> target{};
+  std::optional<int> epochs{};
   bool lower_is_better = false;
   double eta = 0.5;
   std::string beta = "2";
