@@ -94,3 +94,18 @@ test("bars that share no place stand in the middle of theirs", () => {
   assert.ok(slotOf(together, together.series[0]!).offset < 0);
   assert.ok(slotOf(together, together.series[1]!).offset > 0);
 });
+
+test("bars stand on the base of their axis, and the axis shows it", () => {
+  const ratios = (options: Partial<Axis>) => {
+    const y = axis({ base: 1, ...options });
+    const series = [{ name: "", role: "", mark: "bars" as const, x: [0, 1], y: [0.4, 0.8] }];
+    const extent = extentOf({ title: "", x: axis({ categories: ["a", "b"] }), y, series }, "y");
+    assert.deepEqual(extent, { low: 0.4, high: 1 });
+    return makeScale({ axis: y, extent, from: 100, to: 0, ticks: 4 });
+  };
+  for (const logarithmic of [false, true]) {
+    const scale = ratios({ logarithmic });
+    assert.equal(scale.foot, scale.place(1));
+    assert.ok(scale.foot > 0 && scale.foot < scale.place(0.8));
+  }
+});

@@ -117,7 +117,7 @@ function Points({ series, place }: { series: Series; place: Place }) {
 }
 
 function Bars({ series, place, slot }: { series: Series; place: Place; slot: BarSlot }) {
-  const foot = place.y.logarithmic ? place.y.from : place.y.place(0);
+  const { foot } = place.y;
   return (
     <>
       {series.x.map((x, index) => {

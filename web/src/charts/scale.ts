@@ -19,6 +19,7 @@ export interface Scale {
   from: number;
   to: number;
   logarithmic: boolean;
+  foot: number; // Where bars stand.
   ticks: Tick[];
   // NaN for what has no place.
   place(value: Value | undefined): number;
@@ -72,8 +73,8 @@ export function extentOf(panel: Panel, direction: "x" | "y", within?: Extent): E
       add(series.low?.[i]);
       add(series.high?.[i]);
     });
-    // Bars stand on zero.
-    if (series.mark === "bars" && !axis.logarithmic) add(0);
+    // Bars stand on zero, if not on a base.
+    if (series.mark === "bars" && (axis.base !== undefined || !axis.logarithmic)) add(axis.base ?? 0);
   }
   const bars = panel.series.some((series) => series.mark === "bars");
   if (direction === "x" && bars && !axis.categories && extent.low <= extent.high) {
@@ -179,23 +180,25 @@ export function makeScale({ axis, extent, from, to, ticks, zoomed }: ScaleOption
   const { logarithmic } = domain;
   const { low, high } = zoomed ?? domain;
   const ratio = logarithmic ? Math.log(high / low) : high - low;
+  const place = (value: Value | undefined) => {
+    if (typeof value !== "number" || !Number.isFinite(value)) return NaN;
+    if (logarithmic && value <= 0) return NaN;
+    const share = (logarithmic ? Math.log(value / low) : value - low) / ratio;
+    return from + share * (to - from);
+  };
   return {
     low,
     high,
     from,
     to,
     logarithmic,
+    foot: logarithmic && axis.base === undefined ? from : place(axis.base ?? 0),
     ticks: axis.categories
       ? categoryTicks(axis.categories, low, high)
       : logarithmic
         ? logTicks(low, high, ticks)
         : linearTicks(low, high, ticks),
-    place(value) {
-      if (typeof value !== "number" || !Number.isFinite(value)) return NaN;
-      if (logarithmic && value <= 0) return NaN;
-      const share = (logarithmic ? Math.log(value / low) : value - low) / ratio;
-      return from + share * (to - from);
-    },
+    place,
     valueAt(place) {
       const share = (place - from) / (to - from);
       return logarithmic ? low * Math.exp(share * ratio) : low + share * ratio;

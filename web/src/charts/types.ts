@@ -25,6 +25,7 @@ export interface Axis {
   title: string;
   logarithmic: boolean;
   from_zero: boolean;
+  base?: number; // Bars stand on it, and not on zero.
   categories?: string[];
 }
 

@@ -102,7 +102,13 @@ export function FigureView({ figure, anchor }: { figure: Figure; anchor: string 
         </div>
       </header>
       {legend.length > 1 && (
-        <Legend series={legend} palette={palette} hidden={hidden} toggle={toggle} />
+        <Legend
+          series={legend}
+          palette={palette}
+          hidden={hidden}
+          toggle={toggle}
+          colours={figure.panels.find((panel) => panel.colour_scale)?.colour_scale?.title}
+        />
       )}
       {figure.panels.length === 0 && <p class="nothing">No data.</p>}
       <div class="panels">

@@ -11,7 +11,9 @@ function Key({ series }: { series: Series }) {
     bars: <rect class="bar" x={4} y={1} width={12} height={10} rx={1.5} />,
     area: <rect class="band" x={1} y={1} width={18} height={10} />,
     rule: <path class="guide" d="M1 6h18" />,
-    spans: <rect class="outlined" fill={spanColour(0.5)} x={1} y={1} width={18} height={10} />,
+    spans: [0.1, 0.5, 0.9].map((share, i) => (
+      <rect class="outlined" fill={spanColour(share)} x={1 + 6 * i} y={1} width={6} height={10} />
+    )),
   };
   return (
     <svg class="key" width={20} height={12} aria-hidden="true">
@@ -25,10 +27,11 @@ export interface LegendProps {
   palette: Palette;
   hidden: Set<string>;
   toggle: (name: string) => void;
+  colours?: string | undefined; // The meaning of the colours of spans: "power (W)".
 }
 
 // Names of the series; a press hides or shows one.
-export function Legend({ series, palette, hidden, toggle }: LegendProps) {
+export function Legend({ series, palette, hidden, toggle, colours }: LegendProps) {
   return (
     <div class="legend" role="group" aria-label="Series">
       {series.map((one) => (
@@ -39,7 +42,10 @@ export function Legend({ series, palette, hidden, toggle }: LegendProps) {
           onClick={() => toggle(one.name)}
         >
           <Key series={one} />
-          <span>{one.name}</span>
+          <span>
+            {one.name}
+            {one.mark === "spans" && colours ? `, coloured by ${colours}` : ""}
+          </span>
         </button>
       ))}
     </div>

@@ -1,8 +1,10 @@
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Cell, Table } from "../report/types";
 import { save, tableCsv } from "./download";
 import { sortedRows, textOf } from "./sorting";
 import type { Order } from "./sorting";
+import { decimalsOf, numberText } from "./numbers";
 
 // Tables from this length can be searched.
 const searchableFrom = 16;
@@ -56,10 +58,22 @@ function Header({ name, order, column, number, sort }: HeaderProps) {
   );
 }
 
+// Details stay folded until somebody asks for them.
+function Fold({ folded, rows, children }: { folded: boolean; rows: number; children: ComponentChildren }) {
+  if (!folded) return <>{children}</>;
+  return (
+    <details>
+      <summary>{rows} rows</summary>
+      {children}
+    </details>
+  );
+}
+
 export function TableView({ table, anchor }: { table: Table; anchor: string }) {
   const [order, setOrder] = useState<Order | null>(null);
   const [search, setSearch] = useState("");
   const numbers = useMemo(() => numeric(table), [table]);
+  const decimals = useMemo(() => decimalsOf(table), [table]);
   const rows = useMemo(() => {
     const wanted = search.trim().toLowerCase();
     const found = table.rows.filter((row) =>
@@ -95,6 +109,7 @@ export function TableView({ table, anchor }: { table: Table; anchor: string }) {
           </button>
         </div>
       </header>
+      <Fold folded={table.folded ?? false} rows={table.rows.length}>
       <div class="wide" tabIndex={0} role="region" aria-label={table.title || "Table"}>
         <table>
           <thead>
@@ -115,7 +130,7 @@ export function TableView({ table, anchor }: { table: Table; anchor: string }) {
               <tr>
                 {row.map((cell, i) => (
                   <td class={numbers[i] ? "number" : classOf(table.columns[i], textOf(cell))}>
-                    {textOf(cell)}
+                    {numbers[i] ? numberText(textOf(cell), decimals[i]!) : textOf(cell)}
                   </td>
                 ))}
               </tr>
@@ -124,6 +139,7 @@ export function TableView({ table, anchor }: { table: Table; anchor: string }) {
         </table>
         {rows.length === 0 && <p class="nothing">No rows.</p>}
       </div>
+      </Fold>
       {table.caption && <p class="caption">{table.caption}</p>}
     </div>
   );

@@ -146,7 +146,12 @@ function Facts({ overview }: { overview: JobOverview }) {
   const facts: [string, string][] = [
     ["policy", `${spec.policy}, ${stage}`],
     ["eta", String(spec.eta)],
-    ["target", `${spec.target_metric}, ${spec.higher_is_better ? "higher" : "lower"} is better`],
+    [
+      "target",
+      spec.labels.goal === "epochs"
+        ? `none: ${spec.max_epochs} epochs a run`
+        : `${spec.target_metric}, ${spec.higher_is_better ? "higher" : "lower"} is better`,
+    ],
     ["GPUs", `${spec.number_of_gpus} × ${spec.gpu_model}, at most ${spec.max_power_watts} W`],
     ["labels", labels.join(", ")],
   ];

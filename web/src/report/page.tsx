@@ -28,7 +28,7 @@ function Sentences({ title, sentences }: { title: string; sentences: string[] })
   return (
     <section class={title.toLowerCase()}>
       <h2>{title}</h2>
-      <ul>
+      <ul class={sentences.length % 3 === 1 ? "pairs" : ""}>
         {sentences.map((sentence) => (
           <li>{sentence}</li>
         ))}

@@ -17,6 +17,7 @@ export interface Table {
   caption: string;
   columns: string[];
   rows: Cell[][];
+  folded?: boolean;
 }
 
 export interface Section {
