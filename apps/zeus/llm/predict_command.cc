@@ -172,7 +172,8 @@ void AddModelOptions(Verb command, PredictOptions& options) {
       .Check(WholeNumberBetween(2, 1'000'000));
   command.AddOption("--experts-used", options.experts_used, "Experts that work on one token")
       .Check(WholeNumberBetween(1, 1'000'000));
-  command.AddOption("--expert-layers", options.expert_layers, "Layers that have experts (all)")
+  command
+      .AddOption("--expert-layers", options.expert_layers, "Layers that have experts (estimated)")
       .Check(WholeNumberBetween(1, 100'000));
   command
       .AddOption("--weight-scales", options.scales,

@@ -106,7 +106,13 @@ double LanguageModel::attention_width() const {
 
 unsigned LanguageModel::mixture_layers() const {
   if (!mixture()) return 0;
-  return expert_layers > 0 ? expert_layers : layers;
+  if (expert_layers > 0) return expert_layers;
+  // Where one expert works on a token it is the feed-forward network of its layer: three matrices
+  // that are no narrower than the layer. Where the experts' parameters do not suffice for that in
+  // all layers, every second one has them (Llama 4 Maverick).
+  const double narrowest = 3.0 * attention_width() * attention_width();
+  const bool in_all = experts_used > 1 || expert_parameters() >= narrowest * layers * experts;
+  return in_all ? layers : (layers + 1) / 2;
 }
 
 bool LanguageModel::packed() const { return weight_bytes < kMostBytesOfPacked * parameters; }

@@ -27,7 +27,7 @@ struct LanguageModel {
   unsigned experts;              // Per layer; 0 in a dense model.
   unsigned experts_used;         // Experts per layer that work on one token.
   double weight_bytes;           // Memory of all weights.
-  unsigned expert_layers = 0;    // Layers that have experts; 0 for all of them.
+  unsigned expert_layers = 0;    // Layers that have experts; 0 when it is to be estimated.
   unsigned windowed_layers = 0;  // Layers whose attention looks at the last `window` tokens only.
   double window = 0;             // Tokens.
   WeightScales scales = WeightScales::kUsual;

@@ -199,6 +199,18 @@ TEST(LanguageModelTest, LayersOfAPartAreAtMostAll) {
   EXPECT_FALSE(CheckLanguageModel(model).ok());
 }
 
+TEST(LanguageModelTest, SoleExpertsThatWouldBeTooNarrowSitInEverySecondLayer) {
+  for (const LanguageModel& known : LanguageModels()) {
+    LanguageModel described = known;
+    described.width = 0;  // As somebody has it who knows the size of the model alone.
+    described.expert_layers = 0;
+    EXPECT_EQ(described.mixture_layers(), known.mixture_layers()) << known.name;
+  }
+  LanguageModel told = Model("llama-4-maverick-fp8");
+  told.expert_layers = told.layers;
+  EXPECT_EQ(told.mixture_layers(), told.layers);
+}
+
 TEST(LanguageModelTest, UnknownNameListsTheKnownOnes) {
   const auto found = FindLanguageModel("gpt-17");
   ASSERT_FALSE(found.ok());
