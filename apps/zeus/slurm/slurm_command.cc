@@ -167,7 +167,10 @@ Result<int> Report(const SlurmOptions& options) {
   if (accounting.ok()) {
     ZEUS_TRY(lines, ParseAccounting(accounting.value()));
   } else {
-    fmt::print(stderr, "zeus: {}\n", accounting.error().message);
+    fmt::print(stderr,
+               "zeus: {} (sacct works where slurm-client is installed and Slurm's configuration is "
+               "found: /etc/slurm/slurm.conf, or SLURM_CONF)\n",
+               accounting.error().message);
   }
   const auto shares = SharesOf(options, lines.empty() ? "" : lines.front().comment);
   if (lines.empty() && shares.empty())
