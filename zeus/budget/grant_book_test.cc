@@ -153,7 +153,7 @@ TEST_F(GrantBookTest, WhatWasAnsweredToADeadNodeStaysReservedAndWhatWasOnlyPlann
     EXPECT_EQ(book_.CommittedOf("a", now_), 250_W) << minute;
     EXPECT_EQ(book_.CommittedOf("b", now_), 100_W) << minute;
   }
-  // Somebody else may have b's watts, and never a's.
+  // A third node may have b's watts, and never a's.
   unguarded("c", 0, 100_W);
   book_.Want("c", "GPU-c", 300_W);
   Step();
