@@ -24,8 +24,10 @@ set_target_properties(zeus_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME zeu
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/zeus)
-install(TARGETS ${static_libraries} zeus_shared EXPORT zeusTargets FILE_SET HEADERS)
-install(EXPORT zeusTargets NAMESPACE zeus:: DESTINATION ${package_folder})
+install(TARGETS ${static_libraries} zeus_shared EXPORT zeusTargets
+  LIBRARY COMPONENT zeus NAMELINK_COMPONENT dev ARCHIVE COMPONENT dev
+  FILE_SET HEADERS COMPONENT dev)
+install(EXPORT zeusTargets NAMESPACE zeus:: DESTINATION ${package_folder} COMPONENT dev)
 
 # Each in a file of its own, which only who asks for it includes: the others need no MPI.
 get_property(standalone GLOBAL PROPERTY ZEUS_STANDALONE_COMPONENTS)
@@ -35,8 +37,9 @@ foreach(component IN LISTS standalone)
     list(REMOVE_ITEM standalone ${component})
     continue()
   endif()
-  install(TARGETS zeus_${component} EXPORT zeus_${component} FILE_SET HEADERS)
-  install(EXPORT zeus_${component} NAMESPACE zeus:: DESTINATION ${package_folder})
+  install(TARGETS zeus_${component} EXPORT zeus_${component} ARCHIVE COMPONENT dev
+    FILE_SET HEADERS COMPONENT dev)
+  install(EXPORT zeus_${component} NAMESPACE zeus:: DESTINATION ${package_folder} COMPONENT dev)
 endforeach()
 
 list(APPEND components zeus ${standalone})
@@ -50,6 +53,6 @@ foreach(package zeus zeus-c)
     @ONLY)
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/zeusConfig.cmake ${PROJECT_BINARY_DIR}/zeusConfigVersion.cmake
-  DESTINATION ${package_folder})
+  DESTINATION ${package_folder} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/zeus.pc ${PROJECT_BINARY_DIR}/zeus-c.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)

@@ -24,9 +24,9 @@ target_compile_options(zeus_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
   $<$<BOOL:${ZEUS_WERROR}>:-Werror>)
 
 find_program(ZEUS_CCACHE ccache)
+# Nothing compiled depends on where a checkout is: packages are the same, and checkouts share what ccache has.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 if(ZEUS_CCACHE)
-  # Checkouts share what they compiled: nothing in it depends on where a checkout is.
-  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ZEUS_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

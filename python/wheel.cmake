@@ -6,6 +6,10 @@ set(parts "zeus_python|$ORIGIN/_native/lib" "zeus_shared|$ORIGIN" "zeus|$ORIGIN/
 if(TARGET zeus_servers)
   list(APPEND parts "zeus_servers|$ORIGIN/.." "zeus_http_client|$ORIGIN/..")
 endif()
+# Packages of a distribution have their libraries where its loader looks.
+if(ZEUS_SYSTEM_PACKAGES)
+  set(parts "")
+endif()
 foreach(part IN LISTS parts)
   string(REPLACE "|" ";" part "${part}")
   list(POP_FRONT part target)

@@ -42,9 +42,10 @@ def reason_to_skip():
 
 
 class Machine:
-    """A systemd with files of its own above those of this machine, and its own /run, /tmp and network."""
+    """A systemd with files of its own above those of this machine (or another), and its own /run, /tmp and network."""
 
-    def __init__(self, test):
+    def __init__(self, test, lower="/", network=("--private-network",)):
+        self.network = network
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="zeusd-systemd-"))
         test.addCleanup(self.remove)
         self.init = None
@@ -56,7 +57,7 @@ class Machine:
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", upper], check=True)
         for name in ("up", "work"):
             (upper / name).mkdir()
-        layers = f"lowerdir=/,upperdir={upper}/up,workdir={upper}/work"
+        layers = f"lowerdir={lower},upperdir={upper}/up,workdir={upper}/work"
         mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, self.root], capture_output=True,
                                  text=True, check=False)
         if mounted.returncode != 0:
@@ -65,7 +66,7 @@ class Machine:
     def boot(self):
         with (self.folder / "console").open("wb") as log:
             self.nspawn = subprocess.Popen(
-                ["systemd-nspawn", "-q", "-D", self.root, "--boot", "--register=no", "--keep-unit", "--private-network",
+                ["systemd-nspawn", "-q", "-D", self.root, "--boot", "--register=no", "--keep-unit", *self.network,
                  "--capability=all", "--console=pipe", "systemd.unit=basic.target"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self.has_booted, "systemd boots")
