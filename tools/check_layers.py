@@ -12,6 +12,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "http": {"base"},
     "device": {"base"},
     "metrics": {"base", "http"},
+    "recording": {"base", "device"},
     "monitor": {"base", "device"},
     "ranks": {"base", "monitor"},
     "carbon": {"base", "http", "optimizer/shift"},

@@ -26,6 +26,7 @@ struct CommandTail {
 
 // Verbs that run a command: `tail` holds its words and must outlive the app.
 void AddProfileCommand(Verb app, Action& action, const CommandTail& tail);
+void AddRecordCommand(Verb app, Action& action, const CommandTail& tail);
 void AddRunCommand(Verb app, Action& action, const CommandTail& tail);
 void AddTrainCommand(Verb app, Action& action, const CommandTail& tail);
 
@@ -40,6 +41,7 @@ void AddMonitorCommand(Verb app, Action& action);    // The power of this machin
 void AddNodeCommand(Verb app, Action& action);       // The devices behind the node daemon.
 void AddPlanCommand(Verb app, Action& action);       // Clocks for the computations of a pipeline.
 void AddPlanStartCommand(Verb app, Action& action);  // The cleanest or cheapest start of a run.
+void AddRecordingCommand(Verb app, Action& action);  // Recordings of a GPU driver.
 void AddServeCommand(Verb app, Action& action);      // The job server.
 void AddSimCommand(Verb app, Action& action);        // Simulated nodes.
 void AddSlurmCommand(Verb app, Action& action);      // Hooks and reports for Slurm.

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "apps/zeus/commands.h"
+#include "apps/zeus/doctor_bundle.h"
 #include "apps/zeus/doctor_report.h"
+#include "apps/zeus/first_gpu/first_gpu.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/terminal.h"
@@ -26,6 +28,11 @@ namespace {
 
 struct Options {
   bool json = false;
+  std::string bundle;
+  bool first_gpu = false;
+  unsigned gpu = 0;
+  double minutes = 1;
+  std::string load;
   double seconds = 1.2;  // Enough for several updates of a 100 ms sensor and one of a 1 s sensor.
 };
 
@@ -121,13 +128,33 @@ Result<Opened> OpenDevices(Clock& clock) {
                     "the node daemon cannot be used"};
 }
 
+// Five of the checks take as long as each is given.
+Result<int> CheckGpu(const Options& options) {
+  constexpr double kSecondsPerMinute = 60;
+  constexpr int kTimedChecks = 5;
+  ZEUS_TRY(const FirstGpuReport report,
+           CheckFirstGpu({.gpu = options.gpu,
+                          .duration = Seconds(options.minutes * kSecondsPerMinute / kTimedChecks),
+                          .load = options.load}));
+  if (options.json)
+    PrintJson(ToJson(report));
+  else
+    PrintText(ToText(report));
+  return report.AnyBroken() ? 1 : 0;
+}
+
 Result<int> Run(const Options& options) {
+  if (options.first_gpu) return CheckGpu(options);
   SystemClock clock;
   ZEUS_TRY(Opened opened, OpenDevices(clock));
   DoctorReport report = Diagnose(opened.node, clock, Seconds(options.seconds));
   report.way = std::move(opened.way);
   AddKnobs(opened.node, clock, report);
   AddSharing(clock, report);
+  if (!options.bundle.empty()) {
+    ZEUS_RETURN_IF_ERROR(WriteDoctorBundle(options.bundle, ToJson(report)));
+    return 0;
+  }
   if (options.json) {
     PrintJson(ToJson(report));
   } else {
@@ -143,6 +170,22 @@ void AddDoctorCommand(Verb app, Action& action) {
   const Verb verb = app.AddVerb(
       "doctor", "Show which sensors and knobs work here, why the others do not, and the fix");
   verb.AddFlag("--json", options->json, "Print JSON");
+  verb.AddOption(
+          "--bundle", options->bundle,
+          "Write what a report of a mistake needs into an archive, without secrets and names")
+      .Excludes("--json")
+      .TypeName("FILE");
+  const Option first =
+      verb.AddFlag("--first-gpu", options->first_gpu,
+                   "Check on a real board what Zeus promises; limits are changed and put back");
+  verb.AddOption("--gpu", options->gpu, "The GPU of --first-gpu").Needs(first).ShowDefault();
+  verb.AddOption("--minutes", options->minutes, "About how long --first-gpu takes")
+      .Needs(first)
+      .Check(NumberBetween(0.01, 600))
+      .ShowDefault();
+  verb.AddOption("--load", options->load,
+                 "A command that keeps the GPU of --first-gpu busy, as for zeus calibrate")
+      .Needs(first);
   verb.AddOption("--seconds", options->seconds, "How long to watch the sensors")
       .Check(NumberBetween(0, 60))
       .ShowDefault();

@@ -20,13 +20,13 @@
 namespace zeus::cli {
 namespace {
 
-// Removes the command that `zeus run`, `zeus profile` or `zeus train` is to run from the command
+// Removes the command that `zeus run`, `profile`, `record` or `train` is to run from the command
 // line, so that its words are not parsed as options of Zeus.
 CommandTail SplitOffCommand(int& argc, char** argv) {
   CommandTail tail;
   if (argc < 2) return tail;
   const std::string_view verb(argv[1]);
-  if (verb != "run" && verb != "profile" && verb != "train") return tail;
+  if (verb != "run" && verb != "profile" && verb != "record" && verb != "train") return tail;
   char** const dashes =
       std::find_if(argv, argv + argc, [](std::string_view word) { return word == "--"; });
   if (dashes == argv + argc) return tail;

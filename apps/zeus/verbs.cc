@@ -21,6 +21,8 @@ std::vector<VerbEntry> Verbs() {
           {"plan", WithoutTail(AddPlanCommand)},
           {"plan-start", WithoutTail(AddPlanStartCommand)},
           {"profile", AddProfileCommand},
+          {"record", AddRecordCommand},
+          {"recording", WithoutTail(AddRecordingCommand)},
           {"replay", WithoutTail(AddReplayCommand)},
           {"run", AddRunCommand},
           {"serve", WithoutTail(AddServeCommand)},

@@ -13,6 +13,9 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/base/json.h"
+#include "zeus/base/text.h"
+#include "zeus/recording/replay_node.h"
+#include "zeus/recording/summary.h"
 
 namespace zeus::cli {
 namespace {
@@ -20,6 +23,7 @@ namespace {
 struct StartOptions {
   std::string name = sim::ChosenNodeName();
   std::string gpus;
+  std::string recording;
   std::uint64_t seed = 0;
   double time_scale = 1.0;
   std::optional<double> ambient;
@@ -39,10 +43,89 @@ Result<sim::NodeSpec> MakeSpec(const StartOptions& options) {
   return spec;
 }
 
+// The folder of all nodes.
+std::filesystem::path Folder(const sim::NodeDirectory& directory, const std::string& name) {
+  return directory.NodeFile(name).parent_path();
+}
+
+Json DescribeReplay(const std::string& name, const recording::ReplayNode& node) {
+  const recording::Summary summary = recording::Summarise(node.recording());
+  Json counts = Json::array();
+  for (const recording::AnswerCount& count : node.Counts())
+    counts.push_back({{"function", std::string(recording::Functions()[count.function].name)},
+                      {"in_order", count.in_order},
+                      {"nearest", count.nearest},
+                      {"unknown", count.unknown}});
+  Json description = ToJson(node.recording(), summary);
+  return {{"name", name},
+          {"state", "replaying"},
+          {"gpus", description.at("gpus")},
+          {"calls", summary.calls},
+          {"duration_seconds", summary.duration.count()},
+          {"answers", std::move(counts)}};
+}
+
+// "17 answers as recorded, 3 nearest in time, 1 unknown (nvmlDeviceGetFanSpeed)"
+std::string AnswersText(const recording::ReplayNode& node) {
+  std::uint64_t in_order = 0;
+  std::uint64_t nearest = 0;
+  std::uint64_t unknown = 0;
+  std::string names;
+  for (const recording::AnswerCount& count : node.Counts()) {
+    in_order += count.in_order;
+    nearest += count.nearest;
+    unknown += count.unknown;
+    if (count.unknown > 0)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ",
+                           recording::Functions()[count.function].name);
+  }
+  return fmt::format("{} answers as recorded, {} nearest in time, {} never recorded{}", in_order,
+                     nearest, unknown, names.empty() ? "" : fmt::format(" ({})", names));
+}
+
+Result<int> StartReplay(const StartOptions& options) {
+  SystemClock clock;
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  if (directory.Open(options.name, sim::Access::kRead).ok())
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("a simulated node named \"{}\" is running already; stop it with: zeus "
+                             "sim stop --name {}",
+                             options.name, options.name)};
+  ZEUS_TRY(const auto node, recording::ReplayNode::Create(Folder(directory, options.name),
+                                                          options.name, options.recording));
+  if (options.json) {
+    PrintJson(DescribeReplay(options.name, *node));
+    return 0;
+  }
+  const recording::Summary summary = recording::Summarise(node->recording());
+  fmt::print("simulated node \"{}\" replays {}: {} GPUs, {} calls, {:.1f} s\n", options.name,
+             Printable(options.recording), summary.gpus.size(), summary.calls,
+             summary.duration.count());
+  fmt::print("see it from any NVML client: eval \"$(zeus sim env --name {})\"\n", options.name);
+  return 0;
+}
+
+Result<int> StopReplay(const std::filesystem::path& folder, const std::string& name) {
+  std::string answers = "its file was damaged";
+  if (const auto node = recording::ReplayNode::Open(folder, name); node.ok())
+    answers = AnswersText(*node.value());
+  ZEUS_RETURN_IF_ERROR(recording::ReplayNode::Remove(folder, name));
+  fmt::print("replay \"{}\" is stopped: {}\n", name, answers);
+  return 0;
+}
+
 Result<int> Start(const StartOptions& options) {
+  if (options.gpus.empty() == options.recording.empty())
+    return InvalidArgument("say what to start: either --gpus 4xV100 or --recording FILE");
+  if (!options.recording.empty()) return StartReplay(options);
   SystemClock clock;
   ZEUS_TRY(const sim::NodeSpec spec, MakeSpec(options));
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  if (recording::ReplayNode::Exists(Folder(directory, options.name), options.name))
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("a replay named \"{}\" runs already; stop it with: zeus sim stop "
+                             "--name {}",
+                             options.name, options.name)};
   ZEUS_TRY(const sim::SharedNode node, directory.Create(options.name, spec));
   if (options.json) {
     ZEUS_TRY(const Json description, DescribeNode(node));
@@ -58,6 +141,8 @@ Result<int> Start(const StartOptions& options) {
 Result<int> Stop(const std::string& name) {
   SystemClock clock;
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  const std::filesystem::path folder = Folder(directory, name);
+  if (recording::ReplayNode::Exists(folder, name)) return StopReplay(folder, name);
   ZEUS_RETURN_IF_ERROR(directory.Remove(name));
   fmt::print("simulated node \"{}\" is stopped\n", name);
   return 0;
@@ -69,7 +154,11 @@ void AddSimStart(Verb sim, Action& action) {
   auto options = std::make_shared<StartOptions>();
   const Verb command = sim.AddVerb("start", "Start a simulated node");
   AddNameOption(command, options->name);
-  command.AddOption("--gpus", options->gpus, "Its GPUs, e.g. 4xV100,2xA100").Required();
+  const Option gpus = command.AddOption("--gpus", options->gpus, "Its GPUs, e.g. 4xV100,2xA100");
+  command
+      .AddOption("--recording", options->recording,
+                 "Replay what zeus record has written, instead of simulating")
+      .Excludes(gpus);
   command.AddOption("--seed", options->seed, "Sensor errors, phases and UUIDs follow from it")
       .Check(WholeNumberBetween(0, std::numeric_limits<std::uint64_t>::max()))
       .ShowDefault();
@@ -118,6 +207,10 @@ void PrintTable(const Json& nodes) {
                         "TIME SCALE", "NODE TIME [s]"));
   for (const Json& node : nodes) {
     const auto name = node.at("name").get<std::string>();
+    if (node.at("state") == "replaying") {
+      PrintText(fmt::format("{:<16} {}\n", name, node.at("reason").get<std::string>()));
+      continue;
+    }
     if (node.at("state") != "running") {
       PrintText(fmt::format("{:<16} {}\n", name, node.at("reason").get<std::string>()));
       continue;
@@ -133,6 +226,12 @@ Result<int> List(bool json) {
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
   Json nodes = Json::array();
   for (const auto& entry : directory.List()) nodes.push_back(Describe(directory, entry));
+  const std::filesystem::path folder = Folder(directory, "default");
+  for (const std::string& name : recording::ReplayNode::List(folder)) {
+    const auto node = recording::ReplayNode::Open(folder, name);
+    nodes.push_back(node.ok() ? DescribeReplay(name, *node.value()) : Unusable(name, node.error()));
+    if (node.ok() && !json) nodes.back()["reason"] = "a replay: " + AnswersText(*node.value());
+  }
   if (json) {
     PrintJson(nodes);
     return 0;
@@ -165,7 +264,7 @@ std::string ShellQuote(std::string_view text) {
 
 // nvidia-smi for simulated GPUs lies in this folder beside the library.
 std::string ProgramFolder(const std::filesystem::path& library) {
-  return (library.parent_path() / "bin").string();
+  return (library.parent_path().parent_path() / "sim/bin").string();
 }
 
 // Returns the folders of a search path without `ours`.
@@ -196,11 +295,19 @@ Result<int> PrintUnset() {
   fmt::print("unset ZEUS_SIM_NODE\n");
   const char* const library = std::getenv("ZEUS_NVML_LIBRARY");
   const std::filesystem::path ours = library != nullptr ? library : "";
-  if (!ours.string().ends_with("/zeus/sim/libnvidia-ml.so.1")) return 0;
+  const std::string text = ours.string();
+  if (!text.ends_with("/zeus/sim/libnvidia-ml.so.1") &&
+      !text.ends_with("/zeus/replay/libnvidia-ml.so.1"))
+    return 0;
   fmt::print("unset ZEUS_NVML_LIBRARY\n");
   PrintWithoutFolder("PATH", ProgramFolder(ours));
   PrintWithoutFolder("LD_LIBRARY_PATH", ours.parent_path().string());
   return 0;
+}
+
+Status CheckNode(const sim::NodeDirectory& directory, const std::string& name) {
+  ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
+  return Ok();
 }
 
 Result<int> PrintEnvironment(const std::string& name) {
@@ -208,12 +315,14 @@ Result<int> PrintEnvironment(const std::string& name) {
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
   // A wrong name is reported here; otherwise it would show up only later, as a driver that is not
   // loaded.
-  ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
-  ZEUS_TRY(const auto library, FindCompanion("zeus/sim/libnvidia-ml.so.1"));
+  const bool replays = recording::ReplayNode::Exists(Folder(directory, name), name);
+  if (!replays) ZEUS_RETURN_IF_ERROR(CheckNode(directory, name));
+  ZEUS_TRY(const auto library,
+           FindCompanion(replays ? "zeus/replay/libnvidia-ml.so.1" : "zeus/sim/libnvidia-ml.so.1"));
   if (const char* place = std::getenv("ZEUS_SIM_DIR"); place != nullptr && *place != '\0')
     // The path is absolute, because the user may evaluate the output in another folder.
     fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(std::filesystem::absolute(place).string()));
-  fmt::print("export ZEUS_SIM_NODE={}\n", ShellQuote(node.name()));
+  fmt::print("export ZEUS_SIM_NODE={}\n", ShellQuote(name));
   fmt::print("export ZEUS_NVML_LIBRARY={}\n", ShellQuote(library.string()));
   fmt::print("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
              ShellQuote(library.parent_path().string()));
