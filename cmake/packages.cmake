@@ -124,7 +124,8 @@ get_property(standalone GLOBAL PROPERTY ZEUS_STANDALONE_COMPONENTS)
 list(TRANSFORM components PREPEND zeus_)
 list(TRANSFORM standalone PREPEND zeus_)
 add_custom_target(package_files)
-foreach(target IN LISTS components standalone ITEMS zeus zeus_servers zeus_http_client zeusd zeus_shared nvml_simulator nvidia_smi
+foreach(target IN LISTS components standalone ITEMS zeus zeus_servers zeus_http_client zeusd zeus_shared nvml_recorder nvml_replay
+    nvml_simulator nvidia_smi
     zeus_python spank_zeus acct_gather_energy_zeus)
   if(TARGET ${target})
     add_dependencies(package_files ${target})
