@@ -16,6 +16,7 @@
 #include "zeus/base/text.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/default_policy.h"
+#include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
 #include "zeus/optimizer/batch_size/policy.h"
 #include "zeus/replay/replay_job.h"
 
@@ -258,12 +259,14 @@ LimitSearchPointer Greatest(std::size_t) { return AtGreatestLimit(); }
 LimitSearchPointer Best(std::size_t) { return AtBestLimit(); }
 
 constexpr std::string_view kGrid = "grid";
+constexpr std::string_view kPrior = "knowledge_gradient_prior";
 
 constexpr std::array kKinds = {
     Kind{"default", "default", Unchanged, Greatest},
     Kind{kGrid, "default", Unchanged, nullptr},  // MakeContender() gives it a GridPolicy instead.
     Kind{"zeus", "zeus", Unchanged, JustInTime},
     Kind{"knowledge_gradient", "knowledge_gradient", Unchanged, JustInTime},
+    Kind{kPrior, "knowledge_gradient", Unchanged, JustInTime},
     Kind{"oracle", "default",
          [](const ReplayJob& job, PolicySpec& spec) {
            spec.default_batch_size = job.oracle().batch_size;
@@ -293,6 +296,17 @@ std::vector<std::string> ContenderNames() {
   return names;
 }
 
+JobKind KindOf(const ReplayJob& job) {
+  JobKind kind{
+      .default_batch_size = job.default_batch_size, .max_epochs = job.max_epochs, .eta = job.eta};
+  for (const ReplayArm& arm : job.arms) kind.batch_sizes.push_back(arm.batch_size);
+  if (const auto workload = FindWorkload(job.label); workload.ok())
+    kind.target_metric = workload.value()->target;
+  return kind;
+}
+
+bool LearnsFromOtherJobs(std::string_view name) { return name == kPrior; }
+
 Status CheckContender(std::string_view name) {
   ZEUS_RETURN_IF_ERROR(FindKind(name));
   return Ok();
@@ -306,6 +320,11 @@ Result<Contender> MakeContender(const ReplayJob& job, const ContenderSpec& spec,
   policy_spec.window = spec.window;
   kind->change(job, policy_spec);
   ZEUS_TRY(std::unique_ptr<BatchSizePolicy> policy, MakePolicy(policy_spec));
+  if (kind->policy == "knowledge_gradient") {
+    KnowledgeGradientPolicy::Terms terms{.safe = spec.safe};
+    if (kind->name == kPrior && spec.prior) terms.prior = spec.prior->For(KindOf(job));
+    policy = std::make_unique<KnowledgeGradientPolicy>(policy_spec, terms);
+  }
   if (kind->name != kGrid)
     return Contender{.policy = std::move(policy), .limits = kind->limits(job.arms.size())};
   auto grid = std::make_unique<GridPolicy>(job, policy_spec);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
+#include "zeus/optimizer/batch_size/job_prior.h"
 #include "zeus/optimizer/batch_size/policy.h"
 #include "zeus/replay/replay_job.h"
 
@@ -55,14 +56,27 @@ struct ContenderSpec {
   // simulator: a run of which one epoch costs too much is not even begun. If false, as on a real
   // GPU, it is begun and stopped after its first epoch.
   bool foresees_epoch_costs = true;
+  // knowledge_gradient keeps to this bound (KnowledgeGradientPolicy::Terms).
+  std::optional<double> safe{};
+  // The knowledge of other jobs from which knowledge_gradient_prior begins; may be null. Must not
+  // change while the replay is made.
+  std::shared_ptr<const PriorBook> prior{};
 };
 
 // default: always the default batch size at the greatest power limit.
 // grid: each batch size at each power limit once, then the cheapest pair.
 // zeus, knowledge_gradient: the policies of the server, with just-in-time profiling.
+// knowledge_gradient_prior: knowledge_gradient, beginning with what other jobs found: those of
+// ContenderSpec::prior and, in a cluster, the runs of all groups that have ended by then.
 // oracle: the cheapest batch size and power limit, known beforehand.
 // zeus_no_early_stop, zeus_no_pruning, zeus_no_jit: `zeus` without one of its parts (Zeus §6.7).
 std::vector<std::string> ContenderNames();
+
+// The kind of a job, by which it is recognised in a PriorBook.
+JobKind KindOf(const ReplayJob& job);
+
+// Whether the contender takes over knowledge from other jobs.
+bool LearnsFromOtherJobs(std::string_view name);
 
 // Returns kInvalidArgument, which lists the names, for an unknown contender.
 Status CheckContender(std::string_view name);

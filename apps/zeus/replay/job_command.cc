@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,7 @@ struct ReplayJobFlags {
   double eta = 0.5;
   std::string beta = "2";
   int window = 0;
+  std::optional<double> safe{};
   bool histories = false;
   bool without_foresight = false;
   int threads = 1;
@@ -43,7 +45,8 @@ Result<std::vector<replay::ContenderSpec>> ChooseContenders(const ReplayJobFlags
     contenders.push_back({.name = name,
                           .beta = beta,
                           .window = flags.window,
-                          .foresees_epoch_costs = !flags.without_foresight});
+                          .foresees_epoch_costs = !flags.without_foresight,
+                          .safe = flags.safe});
   return contenders;
 }
 
@@ -88,6 +91,10 @@ void AddPolicyFlags(Verb verb, ReplayJobFlags& flags) {
   verb.AddOption("--window", flags.window, "Only this many of the latest results count; 0: all")
       .Check(WholeNumberBetween(0, kMostSeeds))
       .ShowDefault();
+  verb.AddOption("--safe", flags.safe,
+                 "knowledge_gradient keeps the cost of all recurrences within this share above the "
+                 "default's, with 95 % confidence: 0.05")
+      .Check(NumberBetween(0, 1000));
   verb.AddFlag("--without-foresight", flags.without_foresight,
                "Policies learn what an epoch costs from the first run with a batch size, as on a "
                "real GPU, instead of knowing it as the reference's simulator does");

@@ -188,20 +188,26 @@ EpochBelief::EpochBelief(std::span<const int> batch_sizes, int default_batch_siz
 }
 
 std::vector<EpochBelief::Posterior> EpochBelief::Update(
-    std::span<const std::optional<Evidence>> evidence) const {
+    std::span<const std::optional<Evidence>> evidence,
+    std::span<const std::optional<Evidence>> others) const {
   const std::size_t size = mean_.size();
-  std::vector<std::size_t> seen;
+  std::vector<std::size_t> seen;  // The batch size of each piece of evidence.
+  std::vector<const Evidence*> pieces;
   std::vector<double> surprise;  // Evidence less prior mean; L^-1 times that after Solve().
-  for (std::size_t i = 0; i < size; ++i) {
-    if (!evidence[i]) continue;
-    seen.push_back(i);
-    surprise.push_back(evidence[i]->log_epochs - mean_[i]);
+  for (const auto& list : {evidence, others}) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!list[i]) continue;
+      seen.push_back(i);
+      pieces.push_back(&*list[i]);
+      surprise.push_back(list[i]->log_epochs - mean_[i]);
+    }
   }
   Cholesky cholesky(seen.size());
   for (std::size_t row = 0; row < seen.size(); ++row) {
     for (std::size_t column = 0; column <= row; ++column)
-      cholesky.at(row, column) = covariance_[seen[row] * size + seen[column]];
-    cholesky.at(row, row) += std::max(evidence[seen[row]]->variance, kLeastVariance);
+      cholesky.at(row, column) = covariance_[seen[row] * size + seen[column]] +
+                                 std::min(pieces[row]->shared, pieces[column]->shared);
+    cholesky.at(row, row) += std::max(pieces[row]->variance, kLeastVariance);
   }
   cholesky.Factor();
   cholesky.Solve(surprise);
@@ -292,6 +298,63 @@ double CautiousNoise(double noise) {
   return std::max(noise, kLeastCautiousSigma * kLeastCautiousSigma);
 }
 
+namespace {
+
+// Other jobs of the kind differ from this one by this standard deviation in level and in shape,
+// divided by the root of their number; and as their runs differ from each other.
+constexpr double kOtherLevelSigma = 0.5;
+constexpr double kOtherShapeSigma = 0.15;
+// Other jobs count as at most so many results for the noise.
+constexpr std::int64_t kMostFreedomOfOthers = 10;
+// The level of other jobs is practically unknown after a run that contradicts them.
+constexpr double kDistrustedLevelVariance = kLevelVariance;
+
+}  // namespace
+
+EpochHistory::EpochHistory(const JobPrior& prior, std::size_t arms, int window)
+    : window_(window), arms_(arms) {
+  if (prior.jobs == 0 || prior.arms.size() != arms) return;
+  double squares = 0.0;
+  std::int64_t freedom = 0;
+  for (const PriorArm& arm : prior.arms) {
+    squares += arm.squares;
+    freedom += std::max<std::int64_t>(arm.converged - 1, 0);
+  }
+  others_freedom_ = std::min(freedom, kMostFreedomOfOthers);
+  if (freedom > 0)
+    others_squares_ = squares * static_cast<double>(others_freedom_) / static_cast<double>(freedom);
+  const double noise = NoiseVariance();
+  const auto jobs = static_cast<double>(prior.jobs);
+  for (const PriorArm& arm : prior.arms) {
+    assumed_.push_back(arm.converged > arm.stopped);
+    EpochBelief::Evidence& evidence = others_.emplace_back(EpochBelief::Evidence()).value();
+    evidence.shared = noise + kOtherLevelSigma * kOtherLevelSigma / jobs;
+    evidence.variance = kOtherShapeSigma * kOtherShapeSigma / jobs;
+    if (arm.converged > 0) {
+      evidence.log_epochs = arm.mean;
+      evidence.variance += CautiousNoise(noise) / static_cast<double>(arm.converged);
+    } else if (arm.longest_stop >= kLeastEvidenceEpochs) {
+      evidence.log_epochs = std::log(arm.longest_stop) + kMoreThanStopped;
+      evidence.variance += kStoppedVariance;
+    } else {
+      others_.back().reset();
+    }
+  }
+  trust_ = PriorTrust::kFull;
+}
+
+std::vector<std::optional<EpochBelief::Evidence>> EpochHistory::EvidenceOfOthers() const {
+  if (trust_ == PriorTrust::kNone) return {};
+  auto evidence = others_;
+  if (trust_ == PriorTrust::kFull) return evidence;
+  for (auto& one : evidence) {
+    if (!one) continue;
+    one->variance += kDriftSigma * kDriftSigma;
+    one->shared = kDistrustedLevelVariance;
+  }
+  return evidence;
+}
+
 double EpochHistory::LogEpochs(const RunRecord& run) {
   return std::log(std::max(run.epochs, 1)) + (run.converged ? 0.0 : kMoreThanStopped);
 }
@@ -310,6 +373,8 @@ void EpochHistory::Add(const RunRecord& run) {
 
 void EpochHistory::Apply(const RunRecord& run) {
   ArmEpochs& arm = arms_[run.arm];
+  if (Assumes(run.arm) && arm.converged == 0 && (!run.converged || run.surprising))
+    trust_ = PriorTrust::kShape;
   ++arm.runs;
   if (run.converged) ++arm.converged;
   arm.ever_converged |= run.converged;
@@ -342,6 +407,7 @@ void EpochHistory::Apply(const RunRecord& run) {
 // the data is forgotten.
 void EpochHistory::HandleDrift() {
   const double noise = NoiseVariance();
+  trust_ = PriorTrust::kNone;
   for (ArmEpochs& arm : arms_) {
     auto stale = arm.converged > 0 ? ToEvidence(arm, noise) : std::nullopt;
     if (stale) stale->variance += kDriftSigma * kDriftSigma;
@@ -355,8 +421,8 @@ void EpochHistory::HandleDrift() {
 }
 
 double EpochHistory::NoiseVariance() const {
-  double squares = 0.0;
-  std::int64_t freedom = 0;
+  double squares = others_squares_;
+  std::int64_t freedom = others_freedom_;
   for (const ArmEpochs& arm : arms_) {
     squares += arm.squares + arm.older_squares;
     freedom += std::max<std::int64_t>(arm.results - 1, 0) + arm.older_freedom;
@@ -451,6 +517,7 @@ Result<RunRecord> RunFromJson(const Json& state, std::size_t arms) {
 
 Json EpochHistory::Save() const {
   Json state;
+  if (!others_.empty()) state["trust_of_others"] = static_cast<int>(trust_);
   if (window_ == 0) {
     Json& arms = state["arms"] = Json::array();
     for (const ArmEpochs& arm : arms_) arms.push_back(ToJson(arm));
@@ -463,7 +530,17 @@ Json EpochHistory::Save() const {
   return state;
 }
 
+Status EpochHistory::RestoreTrust(const Json& state) {
+  constexpr std::string_view kTrust = "trust_of_others";
+  if (others_.empty()) return Ok();
+  ZEUS_TRY(const int trust, GetField<int>(state, kTrust));
+  if (trust < 0 || trust > static_cast<int>(PriorTrust::kFull)) return DamagedState(kTrust);
+  trust_ = static_cast<PriorTrust>(trust);
+  return Ok();
+}
+
 Status EpochHistory::Restore(const Json& state) {
+  ZEUS_RETURN_IF_ERROR(RestoreTrust(state));
   if (window_ == 0) {
     ZEUS_TRY(const Json* const arms, FindPart(state, kArms));
     if (!arms->is_array() || arms->size() != arms_.size()) return DamagedState(kArms);

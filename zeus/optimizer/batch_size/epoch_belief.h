@@ -10,6 +10,7 @@
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/optimizer/batch_size/epoch_cost_table.h"
+#include "zeus/optimizer/batch_size/job_prior.h"
 
 namespace zeus {
 
@@ -38,6 +39,9 @@ class EpochBelief {
   struct Evidence {
     double log_epochs = 0.0;
     double variance = 0.0;
+    // Variance of an error that all evidence with this member has in common: evidence of other jobs
+    // knows the shape of the curve better than its level.
+    double shared = 0.0;
   };
   struct Posterior {
     double mean = 0.0;
@@ -47,8 +51,10 @@ class EpochBelief {
   // Batch sizes ascending; the default is one of them.
   EpochBelief(std::span<const int> batch_sizes, int default_batch_size);
 
-  // Returns f(b) given the evidence. Both have one element per batch size.
-  std::vector<Posterior> Update(std::span<const std::optional<Evidence>> evidence) const;
+  // Returns f(b) given the evidence of this job and of other jobs. All have one element per batch
+  // size; `others` may be empty.
+  std::vector<Posterior> Update(std::span<const std::optional<Evidence>> evidence,
+                                std::span<const std::optional<Evidence>> others = {}) const;
 
  private:
   std::vector<double> mean_{};        // Prior mean, relative to the default batch size.
@@ -98,10 +104,22 @@ struct RunRecord {
 class EpochHistory {
  public:
   EpochHistory(std::size_t arms, int window) : window_(window), arms_(arms) {}
+  // Begins with what other jobs of the kind found.
+  EpochHistory(const JobPrior& prior, std::size_t arms, int window);
 
   void Add(const RunRecord& run);
 
   std::span<const ArmEpochs> arms() const { return arms_; }
+  // Whether the batch size counts as one that reaches the target because it did in other jobs. No
+  // longer so after a run of this job that contradicts them.
+  bool Assumes(std::size_t arm) const {
+    return trust_ == PriorTrust::kFull && arm < others_.size() && others_[arm].has_value() &&
+           assumed_[arm];
+  }
+  // Believes other jobs no longer.
+  void ForgetOthers() { trust_ = PriorTrust::kNone; }
+  // The evidence of other jobs, by batch size; empty if there is none.
+  std::vector<std::optional<EpochBelief::Evidence>> EvidenceOfOthers() const;
   // The variance of ln epochs between runs of one batch size, pooled over all batch sizes.
   double NoiseVariance() const;
   // Returns what EpochBelief learns from each batch size; nullopt if there is nothing to learn.
@@ -117,9 +135,19 @@ class EpochHistory {
  private:
   void Apply(const RunRecord& run);
   void HandleDrift();
+  Status RestoreTrust(const Json& state);
+
+  // Other jobs of the kind are trusted until a run contradicts them, then only the shape of their
+  // curve is, with wider errors, and after a drift nothing.
+  enum class PriorTrust { kNone, kShape, kFull };
 
   int window_;
   std::vector<ArmEpochs> arms_;
+  PriorTrust trust_ = PriorTrust::kNone;
+  std::vector<std::optional<EpochBelief::Evidence>> others_{};
+  std::vector<bool> assumed_{};
+  double others_squares_ = 0.0;  // Noise of the other jobs, as in ArmEpochs::older_squares.
+  std::int64_t others_freedom_ = 0;
   std::deque<RunRecord> latest_{};  // The runs in the window; empty without one.
 };
 

@@ -14,6 +14,9 @@ namespace {
 constexpr int kMostMeasurements = 8;  // The greatest weight of the mean so far in Refine(), plus 1.
 constexpr std::string_view kField = "epoch_costs";
 
+// Models of which other jobs told have this behind their name.
+constexpr std::string_view kOfOtherJobs = " of other jobs";
+
 double Octaves(int a, int b) { return std::abs(std::log2(a) - std::log2(b)); }
 
 }  // namespace
@@ -48,6 +51,20 @@ void EpochCostTable::Refine(std::string_view gpu_model, int batch_size, Joules c
   if (slot->cost != before) ++changes_;
 }
 
+void EpochCostTable::LearnFromOtherJobs(std::string_view gpu_model, int batch_size, Joules cost) {
+  LearnOnce(std::string(gpu_model) + std::string(kOfOtherJobs), batch_size, cost);
+}
+
+std::optional<Joules> EpochCostTable::CostInOtherJobs(std::string_view gpu_model,
+                                                      int batch_size) const {
+  return Profiled(std::string(gpu_model) + std::string(kOfOtherJobs), batch_size);
+}
+
+void EpochCostTable::ForgetOtherJobs() {
+  std::erase_if(models_, [](const Model& model) { return model.name.ends_with(kOfOtherJobs); });
+  ++changes_;
+}
+
 std::optional<Joules> EpochCostTable::Profiled(std::string_view gpu_model, int batch_size) const {
   const Model* const model = Find(gpu_model);
   if (model == nullptr) return std::nullopt;
@@ -56,8 +73,27 @@ std::optional<Joules> EpochCostTable::Profiled(std::string_view gpu_model, int b
   return found->second.cost;
 }
 
+// Scales the cost on one model by the ratio at the nearest batch size that both models know.
+std::optional<Joules> EpochCostTable::TranslatedFrom(const Model& other, const Model* asked,
+                                                     int batch_size) {
+  const auto known = other.costs.find(batch_size);
+  if (known == other.costs.end()) return std::nullopt;
+  Joules translated = known->second.cost;
+  double nearest = std::numeric_limits<double>::infinity();
+  if (asked == nullptr) return translated;
+  for (const auto& [common, measured] : asked->costs) {
+    const auto there = other.costs.find(common);
+    if (there == other.costs.end() || Octaves(common, batch_size) >= nearest) continue;
+    nearest = Octaves(common, batch_size);
+    translated = known->second.cost * (measured.cost / there->second.cost);
+  }
+  return translated;
+}
+
 std::optional<Joules> EpochCostTable::Translated(std::string_view gpu_model, int batch_size) const {
   const Model* const asked = Find(gpu_model);
+  if (const Model* const same = Find(std::string(gpu_model) + std::string(kOfOtherJobs)))
+    if (const auto translated = TranslatedFrom(*same, asked, batch_size)) return translated;
   std::optional<Joules> translated;
   double nearest = std::numeric_limits<double>::infinity();
   for (const Model& other : models_) {

@@ -25,6 +25,14 @@ class EpochCostTable {
   // Keeps the mean of the measurements, in which the newest one weighs at least one eighth.
   void Refine(std::string_view gpu_model, int batch_size, Joules cost);
 
+  // Learns what an epoch cost in other jobs: it is never profiled, but translated like the cost on
+  // another GPU model, and preferred to those.
+  void LearnFromOtherJobs(std::string_view gpu_model, int batch_size, Joules cost);
+
+  // Returns what an epoch cost in other jobs, on this GPU model.
+  std::optional<Joules> CostInOtherJobs(std::string_view gpu_model, int batch_size) const;
+  void ForgetOtherJobs();
+
   std::optional<Joules> Profiled(std::string_view gpu_model, int batch_size) const;
 
   // Returns the cost on another model on which this batch size was measured, scaled by the ratio of
@@ -56,6 +64,8 @@ class EpochCostTable {
   };
 
   const Model* Find(std::string_view gpu_model) const;
+  static std::optional<Joules> TranslatedFrom(const Model& other, const Model* asked,
+                                              int batch_size);
   // Finds or adds the entry; nullptr if the cost is not positive and finite.
   Measured* Slot(std::string_view gpu_model, int batch_size, Joules cost);
 

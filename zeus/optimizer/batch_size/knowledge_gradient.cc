@@ -25,15 +25,21 @@ std::optional<std::size_t> Leader(const std::vector<ArmKnowledge>& arms) {
 
 // Candidates are the batch sizes between those that ever converged, within an octave of them, and
 // at least the next one on each side.
-void MarkCandidates(std::span<const ArmEpochs> shown, std::span<const double> octaves,
+void MarkCandidates(const EpochHistory& history, std::span<const double> octaves,
                     std::vector<ArmKnowledge>& arms) {
-  const auto first = std::ranges::find(shown, true, &ArmEpochs::ever_converged) - shown.begin();
-  const auto last =
-      shown.rend() -
-      std::ranges::find(shown.rbegin(), shown.rend(), true, &ArmEpochs::ever_converged) - 1;
+  const std::span<const ArmEpochs> shown = history.arms();
+  const std::ptrdiff_t size = std::ssize(shown);
+  std::ptrdiff_t first = size;
+  std::ptrdiff_t last = -1;
+  for (std::ptrdiff_t i = 0; i < size; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    if (!shown[index].ever_converged && !arms[index].assumed) continue;
+    first = std::min(first, i);
+    last = i;
+  }
   if (last < first) return;
   const auto octave = [&](std::ptrdiff_t i) { return octaves[static_cast<std::size_t>(i)]; };
-  for (std::ptrdiff_t i = 0; i < std::ssize(arms); ++i) {
+  for (std::ptrdiff_t i = 0; i < size; ++i) {
     const bool next = i >= first - 1 && i <= last + 1;
     const bool near =
         octave(i) >= octave(first) - kNearOctaves && octave(i) <= octave(last) + kNearOctaves;
@@ -53,7 +59,7 @@ KnowledgeSource::KnowledgeSource(std::span<const int> batch_sizes, int default_b
 Knowledge KnowledgeSource::About(const EpochHistory& history,
                                  std::span<const std::optional<EpochCostBelief>> costs) const {
   Knowledge knowledge{.noise = history.NoiseVariance()};
-  const auto epochs = belief_.Update(history.AllEvidence());
+  const auto epochs = belief_.Update(history.AllEvidence(), history.EvidenceOfOthers());
   const std::span<const ArmEpochs> shown = history.arms();
   knowledge.arms.reserve(batch_sizes_.size());
   for (std::size_t i = 0; i < batch_sizes_.size(); ++i) {
@@ -64,7 +70,8 @@ Knowledge KnowledgeSource::About(const EpochHistory& history,
                      .log_epoch_cost = cost.log_cost,
                      .log_epoch_cost_sigma = cost.sigma,
                      .profiled = cost.profiled,
-                     .converged = shown[i].converged > 0,
+                     .converged = shown[i].converged > 0 || (costs[i] && history.Assumes(i)),
+                     .assumed = shown[i].converged == 0 && costs[i] && history.Assumes(i),
                      .has_results = shown[i].results > 0};
     // A run that was stopped showed that the target needs at least one epoch more.
     if (!arm.converged && shown[i].longest_stop >= 1)
@@ -75,7 +82,7 @@ Knowledge KnowledgeSource::About(const EpochHistory& history,
   if (knowledge.leader)
     knowledge.leader_cost =
         std::exp(knowledge.arms[*knowledge.leader].log_cost() + knowledge.noise / 2);
-  MarkCandidates(shown, octaves_, knowledge.arms);
+  MarkCandidates(history, octaves_, knowledge.arms);
   return knowledge;
 }
 

@@ -19,7 +19,8 @@ struct ArmKnowledge {
   double log_epoch_cost = 0.0;
   double log_epoch_cost_sigma = 0.0;
   bool profiled = false;     // Its epoch cost was measured on this GPU model.
-  bool converged = false;    // It reached the target at least once.
+  bool converged = false;    // It reached the target at least once, or is assumed to.
+  bool assumed = false;      // It reached the target in other jobs only.
   bool has_results = false;  // It has results since the last drift.
   bool candidate = false;    // It is near enough to one that converged, and not dropped.
 

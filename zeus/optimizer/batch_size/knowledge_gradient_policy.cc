@@ -23,6 +23,8 @@ namespace zeus {
 namespace {
 
 constexpr double kShortestHorizon = 5.0;  // Recurrences.
+// A job does not explore for more recurrences of other jobs than these.
+constexpr double kLongestHorizonOfOthers = 100.0;
 // A recurrence has to end some time: from its fourth try on, no run is stopped early.
 constexpr int kBoundedTries = 3;
 // A batch size that never converged is dropped after so many stopped runs.
@@ -53,10 +55,19 @@ bool IsSurprising(const Knowledge& knowledge, const ArmKnowledge& arm, double lo
 
 }  // namespace
 
-KnowledgeGradientPolicy::KnowledgeGradientPolicy(const PolicySpec& spec)
+KnowledgeGradientPolicy::KnowledgeGradientPolicy(const PolicySpec& spec, const Terms& terms)
     : spec_(spec),
+      terms_(terms),
       source_(spec.batch_sizes, spec.default_batch_size),
-      history_(spec.batch_sizes.size(), spec.window) {}
+      history_(terms.prior, spec.batch_sizes.size(), spec.window) {
+  if (terms.safe) safe_.emplace(*terms.safe);
+  for (const PriorArm& arm : terms.prior.arms)
+    others_horizon_ += static_cast<double>(arm.converged);
+  others_horizon_ = std::min(others_horizon_, kLongestHorizonOfOthers);
+  for (const auto& [model, costs] : terms.prior.epoch_costs)
+    for (std::size_t i = 0; i < costs.size() && i < spec.batch_sizes.size(); ++i)
+      table_.LearnFromOtherJobs(model, spec.batch_sizes[i], costs[i]);
+}
 
 const Knowledge& KnowledgeGradientPolicy::KnowledgeOn(std::string_view gpu_model) const {
   const bool same_model = latest_model_ == gpu_model;
@@ -75,10 +86,11 @@ std::size_t KnowledgeGradientPolicy::ArmIndex(int batch_size) const {
   return static_cast<std::size_t>(found - spec_.batch_sizes.begin());
 }
 
-// A job that has recurred t times is likely to recur about t times more. A result is of no use
-// after it has left the window, which bounds the horizon.
+// A job that has recurred t times is likely to recur about t times more, and so are all jobs of its
+// kind together: they gain from what this one finds. A result is of no use after it has left the
+// window, which bounds the horizon.
 double KnowledgeGradientPolicy::Horizon(std::int64_t recurrence) const {
-  double horizon = static_cast<double>(recurrence);
+  double horizon = std::max(static_cast<double>(recurrence), others_horizon_);
   if (spec_.window > 0) horizon = std::min(horizon, static_cast<double>(spec_.window));
   return std::max(kShortestHorizon, horizon);
 }
@@ -101,15 +113,96 @@ int KnowledgeGradientPolicy::NearestUndropped() const {
 std::optional<std::size_t> KnowledgeGradientPolicy::Explored(const Knowledge& knowledge,
                                                              std::int64_t recurrence) const {
   std::optional<std::size_t> explored;
+  // Until this job has a result of its own, it is unknown how much it needs at all, which says
+  // nothing for any other batch size.
+  if (knowledge.arms[*knowledge.leader].assumed) return explored;
   if (IsCheckup(recurrence)) explored = MostPromising(knowledge);
   if (explored) return explored;
   return MostValuable(knowledge, Horizon(recurrence), spec_.beta.value_or(kDefaultBeta));
+}
+
+bool KnowledgeGradientPolicy::ContradictsOthers(std::string_view gpu_model, int batch_size,
+                                                Joules epoch_cost) const {
+  constexpr double kLargestRatio = 1.5;
+  const auto others = table_.CostInOtherJobs(gpu_model, batch_size);
+  if (!others || !(epoch_cost > Joules(0))) return false;
+  const double ratio = epoch_cost / *others;
+  return ratio > kLargestRatio || ratio < 1 / kLargestRatio;
 }
 
 Choice KnowledgeGradientPolicy::Choose(const Situation& situation) { return Decide(situation); }
 
 Choice KnowledgeGradientPolicy::Decide(const Situation& situation) const {
   const Knowledge& knowledge = KnowledgeOn(situation.gpu_model);
+  const Choice free = DecideFreely(knowledge, situation);
+  if (!safe_ || free.batch_size == spec_.default_batch_size) return free;
+  // A default that does not reach the target bounds nothing.
+  const ArmEpochs& usual = history_.arms()[ArmIndex(spec_.default_batch_size)];
+  if (usual.runs > 0 && usual.converged == 0) return free;
+  if (situation.attempt == 0 && IsSafe(knowledge, free.batch_size)) return free;
+  const RunRole calm = situation.exploring ? RunRole::kConcurrent : RunRole::kExploiting;
+  if (situation.attempt == 0 && knowledge.leader) {
+    const int leader = knowledge.arms[*knowledge.leader].batch_size;
+    if (IsSafe(knowledge, leader)) return {.batch_size = leader, .role = calm};
+  }
+  return {.batch_size = spec_.default_batch_size, .role = calm};
+}
+
+// --- safety ---
+
+SafeLedger::Default KnowledgeGradientPolicy::UsualRun(const Knowledge& knowledge) const {
+  const ArmKnowledge& usual = knowledge.arms[ArmIndex(spec_.default_batch_size)];
+  return {.log_epochs = usual.log_epochs,
+          .variance = usual.log_epochs_variance,
+          .noise = knowledge.noise};
+}
+
+double KnowledgeGradientPolicy::RelativeEpochCost(const Knowledge& knowledge,
+                                                  std::size_t arm) const {
+  return std::exp(knowledge.arms[arm].log_epoch_cost -
+                  knowledge.arms[ArmIndex(spec_.default_batch_size)].log_epoch_cost);
+}
+
+// The default itself always is; others only once it is known what the default costs.
+bool KnowledgeGradientPolicy::IsSafe(const Knowledge& knowledge, int batch_size) const {
+  if (batch_size == spec_.default_batch_size) return true;
+  const ArmKnowledge& usual = knowledge.arms[ArmIndex(spec_.default_batch_size)];
+  if (!usual.has_results || !usual.profiled) return false;
+  const ArmKnowledge& arm = knowledge.arms[ArmIndex(batch_size)];
+  const double noise = arm.has_results ? knowledge.noise : CautiousNoise(knowledge.noise);
+  constexpr double kProfilingEpochs = 1.0;  // The first epoch may cost twice as much.
+  const double epoch_cost = RelativeEpochCost(knowledge, ArmIndex(batch_size));
+  return safe_->Allows(UsualRun(knowledge),
+                       {.log_cost = arm.log_epochs + std::log(epoch_cost),
+                        .variance = arm.log_cost_variance() + noise,
+                        .extra = arm.profiled ? 0.0 : kProfilingEpochs * epoch_cost});
+}
+
+// To stop a run is safe while all that it has cost may be lost. After that it goes on as far as the
+// bound allows, because only its target can still save it.
+int KnowledgeGradientPolicy::SafeBudget(const Knowledge& knowledge, const PlannedRun& run,
+                                        int budget) const {
+  if (!safe_ || run.batch_size == spec_.default_batch_size) return budget;
+  const SafeLedger::Default usual = UsualRun(knowledge);
+  const double epoch_cost = RelativeEpochCost(knowledge, ArmIndex(run.batch_size));
+  const double allowance = safe_->Allowance(usual);
+  if (budget * epoch_cost <= allowance) return budget;
+  const double most = (allowance + std::exp(usual.log_epochs + usual.noise / 2)) / epoch_cost;
+  return most < spec_.max_epochs ? std::max(budget, static_cast<int>(most)) : spec_.max_epochs;
+}
+
+void KnowledgeGradientPolicy::CountForSafety(const RunResult& result) {
+  if (!safe_) return;
+  if (result.run.batch_size == spec_.default_batch_size)
+    return safe_->AddDefaultRun(static_cast<double>(result.epochs));
+  const Knowledge& knowledge = KnowledgeOn(result.run.gpu_model);
+  const ArmKnowledge& usual = knowledge.arms[ArmIndex(spec_.default_batch_size)];
+  safe_->AddOtherRun(result.cost.value() / std::exp(usual.log_epoch_cost), result.converged);
+  safe_->CountRisk();
+}
+
+Choice KnowledgeGradientPolicy::DecideFreely(const Knowledge& knowledge,
+                                             const Situation& situation) const {
   const int leader = knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : 0;
   if (situation.exploring)
     return {.batch_size = knowledge.leader ? leader : NearestUndropped(),
@@ -157,6 +250,12 @@ std::string KnowledgeGradientPolicy::WhyLeader(const Knowledge& knowledge,
   const std::string best =
       fmt::format("batch size {}, which costs least as far as is known: {} to the target",
                   leader.batch_size, CostText(knowledge, leader));
+  if (leader.assumed)
+    return fmt::format(
+        "The run takes batch size {}, which cost least in the {} other jobs of this kind: {} to "
+        "the "
+        "target.",
+        leader.batch_size, terms_.prior.jobs, CostText(knowledge, leader));
   if (situation.exploring)
     return fmt::format("While another run explores, this one takes {}.", best);
   if (situation.attempt > 0)
@@ -195,6 +294,14 @@ std::string KnowledgeGradientPolicy::WhyExplored(const Knowledge& knowledge,
       compared, EnergyText(Joules(prospect->value)), horizon);
 }
 
+std::string KnowledgeGradientPolicy::WhySafe(const Choice& choice) const {
+  return fmt::format(
+      "The run takes batch size {}: with another one, all recurrences together might cost more "
+      "than "
+      "{:g} % above what they cost with the default, {}.",
+      choice.batch_size, 100 * *terms_.safe, spec_.default_batch_size);
+}
+
 Explanation KnowledgeGradientPolicy::Explain(const Situation& situation) const {
   const Knowledge& knowledge = KnowledgeOn(situation.gpu_model);
   Explanation told{.choice = Decide(situation)};
@@ -203,9 +310,12 @@ Explanation KnowledgeGradientPolicy::Explain(const Situation& situation) const {
     told.outlook = "Still learning: no run under Zeus has reached the target yet.";
     return told;
   }
-  told.why = told.choice.role == RunRole::kExploring
-                 ? WhyExplored(knowledge, situation, told.choice.batch_size)
-                 : WhyLeader(knowledge, situation);
+  if (told.choice != DecideFreely(knowledge, situation))
+    told.why = WhySafe(told.choice);
+  else
+    told.why = told.choice.role == RunRole::kExploring
+                   ? WhyExplored(knowledge, situation, told.choice.batch_size)
+                   : WhyLeader(knowledge, situation);
   const auto next =
       MostValuable(knowledge, Horizon(situation.recurrence), spec_.beta.value_or(kDefaultBeta));
   if (situation.exploring) {
@@ -225,9 +335,15 @@ Explanation KnowledgeGradientPolicy::Explain(const Situation& situation) const {
 
 int KnowledgeGradientPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
   const Knowledge& knowledge = KnowledgeOn(run.gpu_model);
-  if (!spec_.beta || !knowledge.leader || run.recurrence == 0 || run.attempt >= kBoundedTries)
-    return spec_.max_epochs;
+  return SafeBudget(knowledge, run, FreeBudget(knowledge, run, epoch_cost));
+}
+
+int KnowledgeGradientPolicy::FreeBudget(const Knowledge& knowledge, const PlannedRun& run,
+                                        Joules epoch_cost) const {
+  if (!spec_.beta || !knowledge.leader || run.attempt >= kBoundedTries) return spec_.max_epochs;
   const ArmKnowledge& arm = knowledge.arms[ArmIndex(run.batch_size)];
+  if (run.recurrence == 0 && !arm.assumed) return spec_.max_epochs;
+  if (arm.assumed && ContradictsOthers(run.gpu_model, run.batch_size, epoch_cost)) return 0;
   if (!arm.converged) return NewArmBudget(knowledge, run, epoch_cost);
   const double epochs = std::ceil(*spec_.beta * std::exp(arm.log_epochs));
   return epochs < spec_.max_epochs ? static_cast<int>(epochs) : spec_.max_epochs;
@@ -249,6 +365,11 @@ int KnowledgeGradientPolicy::NewArmBudget(const Knowledge& knowledge, const Plan
 
 void KnowledgeGradientPolicy::Observe(const RunResult& result) {
   const PlannedRun& run = result.run;
+  if (result.epoch_cost && ContradictsOthers(run.gpu_model, run.batch_size, *result.epoch_cost)) {
+    history_.ForgetOthers();
+    table_.ForgetOtherJobs();
+    latest_knowledge_.reset();
+  }
   if (result.epoch_cost)
     LearnEpochCost(run.gpu_model, run.batch_size, *result.epoch_cost);
   else if (result.epochs > 0)
@@ -270,6 +391,7 @@ void KnowledgeGradientPolicy::Observe(const RunResult& result) {
         result.epochs >= spec_.max_epochs || shown.stops + 1 >= kMostStops ||
         (knowledge.leader && (shown.spent + record.spent) * epoch_cost >= knowledge.leader_cost);
   }
+  CountForSafety(result);
   history_.Add(record);
   latest_knowledge_.reset();
 }
@@ -327,16 +449,22 @@ Json KnowledgeGradientPolicy::Save() const {
   Json state = NewPolicyState("knowledge_gradient");
   state["epoch_costs"] = table_.Save();
   state["epochs"] = history_.Save();
+  if (safe_) state["safe"] = safe_->Save();
   return state;
 }
 
 Result<KnowledgeGradientPolicy> KnowledgeGradientPolicy::Restore(const PolicySpec& spec,
-                                                                 const Json& state) {
-  KnowledgeGradientPolicy policy(spec);
+                                                                 const Json& state,
+                                                                 const Terms& terms) {
+  KnowledgeGradientPolicy policy(spec, terms);
   ZEUS_TRY(const Json* const costs, FindPart(state, "epoch_costs"));
   ZEUS_TRY(policy.table_, EpochCostTable::Restore(*costs));
   ZEUS_TRY(const Json* const epochs, FindPart(state, "epochs"));
   ZEUS_RETURN_IF_ERROR(policy.history_.Restore(*epochs));
+  if (policy.safe_) {
+    ZEUS_TRY(const Json* const safe, FindPart(state, "safe"));
+    ZEUS_RETURN_IF_ERROR(policy.safe_->Restore(*safe));
+  }
   return policy;
 }
 

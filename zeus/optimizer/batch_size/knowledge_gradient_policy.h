@@ -9,8 +9,10 @@
 
 #include "zeus/optimizer/batch_size/epoch_belief.h"
 #include "zeus/optimizer/batch_size/epoch_cost_table.h"
+#include "zeus/optimizer/batch_size/job_prior.h"
 #include "zeus/optimizer/batch_size/knowledge_gradient.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/optimizer/batch_size/safe_ledger.h"
 
 namespace zeus {
 
@@ -23,8 +25,23 @@ namespace zeus {
 // random numbers.
 class KnowledgeGradientPolicy final : public BatchSizePolicy {
  public:
-  explicit KnowledgeGradientPolicy(const PolicySpec& spec);
-  static Result<KnowledgeGradientPolicy> Restore(const PolicySpec& spec, const Json& state);
+  // The terms of a job that only this policy knows.
+  struct Terms {
+    // The share by which all recurrences together may cost more than with the default batch size,
+    // with 95 % confidence; nullopt: no bound.
+    std::optional<double> safe{};
+    // The knowledge taken over from other jobs.
+    JobPrior prior{};
+  };
+
+  explicit KnowledgeGradientPolicy(const PolicySpec& spec)
+      : KnowledgeGradientPolicy(spec, Terms{}) {}
+  KnowledgeGradientPolicy(const PolicySpec& spec, const Terms& terms);
+  static Result<KnowledgeGradientPolicy> Restore(const PolicySpec& spec, const Json& state) {
+    return Restore(spec, state, Terms{});
+  }
+  static Result<KnowledgeGradientPolicy> Restore(const PolicySpec& spec, const Json& state,
+                                                 const Terms& terms);
 
   Choice Choose(const Situation& situation) override;
   Explanation Explain(const Situation& situation) const override;
@@ -47,17 +64,33 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   int NearestUndropped() const;
   // The batch size that the first try of a recurrence explores; nullopt: it runs the leader.
   std::optional<std::size_t> Explored(const Knowledge& knowledge, std::int64_t recurrence) const;
+  // Whether an epoch costs so much more or less than in the jobs of its kind that this job must be
+  // another one.
+  bool ContradictsOthers(std::string_view gpu_model, int batch_size, Joules epoch_cost) const;
   Choice Decide(const Situation& situation) const;
+  // Decides as if the job had no safety bound.
+  Choice DecideFreely(const Knowledge& knowledge, const Situation& situation) const;
+  SafeLedger::Default UsualRun(const Knowledge& knowledge) const;
+  bool IsSafe(const Knowledge& knowledge, int batch_size) const;
+  // Cost of an epoch with a batch size in units of one with the default.
+  double RelativeEpochCost(const Knowledge& knowledge, std::size_t arm) const;
+  int SafeBudget(const Knowledge& knowledge, const PlannedRun& run, int budget) const;
+  void CountForSafety(const RunResult& result);
   std::string WhyWithoutLeader(const Choice& choice) const;
   std::string WhyLeader(const Knowledge& knowledge, const Situation& situation) const;
   std::string WhyExplored(const Knowledge& knowledge, const Situation& situation,
                           int batch_size) const;
+  std::string WhySafe(const Choice& choice) const;
+  int FreeBudget(const Knowledge& knowledge, const PlannedRun& run, Joules epoch_cost) const;
   int NewArmBudget(const Knowledge& knowledge, const PlannedRun& run, Joules epoch_cost) const;
 
   PolicySpec spec_;
+  Terms terms_;
   KnowledgeSource source_;
   EpochCostTable table_{};
   EpochHistory history_;
+  std::optional<SafeLedger> safe_{};
+  double others_horizon_ = 0.0;  // Recurrences that other jobs of the kind have had.
   mutable std::optional<Knowledge> latest_knowledge_{};
   mutable std::string latest_model_{};
   // Epoch costs on `latest_model_`, and the table's count of changes for which they hold.

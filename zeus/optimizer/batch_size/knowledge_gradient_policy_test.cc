@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <vector>
@@ -83,6 +84,71 @@ TEST(KnowledgeGradientPolicyTest, FindsTheCheapestBatchSize) {
   EXPECT_EQ(policy.Best("V100"), 16);
   EXPECT_EQ(policy.stage(), "optimizing");
   EXPECT_NEAR(policy.Beliefs("V100")[1].cost->value(), 90, 5);
+}
+
+// Returns by how much all recurrences together cost more than with the default at the worst moment,
+// as a share.
+double WorstExcess(KnowledgeGradientPolicy& policy, FakeJob& job, int recurrences) {
+  double spent = 0.0;
+  double by_default = 0.0;
+  double worst = 0.0;
+  for (int i = 0; i < recurrences; ++i) {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      const Choice choice = policy.Choose(
+          {.recurrence = job.recurrence, .attempt = attempt, .gpu_model = job.gpu_model});
+      const RunResult result = job.Run(policy, choice, attempt);
+      policy.Observe(result);
+      spent += result.cost.value();
+      if (result.converged) break;
+    }
+    ++job.recurrence;
+    by_default += job.epochs(32) * job.epoch_cost(32).value();
+    worst = std::max(worst, spent / by_default - 1);
+  }
+  return worst;
+}
+
+TEST(KnowledgeGradientPolicyTest, ASafeJobDoesNotPayForWhatItLearnsMoreThanItMay) {
+  // Every other batch size costs three times as much, which its neighbours do not show.
+  const auto run = [](std::optional<double> safe) {
+    KnowledgeGradientPolicy policy(Spec(), {.safe = safe});
+    FakeJob job{.epochs = [](int batch_size) { return batch_size == 32 ? 10 : 30; }};
+    return WorstExcess(policy, job, 40);
+  };
+  EXPECT_LE(run(0.0), 1e-9);
+  EXPECT_LT(run(0.05), run(std::nullopt) / 2) << "no belief expects a jump, so 5 % may be exceeded";
+}
+
+TEST(KnowledgeGradientPolicyTest, ASafeJobTakesWhatIsSurelyCheaper) {
+  KnowledgeGradientPolicy policy(Spec(), {.safe = 0.05});
+  FakeJob job{.epochs = [](int) { return 12; },
+              .epoch_cost = [](int batch_size) { return Joules(batch_size * 10.0); }};
+  EXPECT_LE(WorstExcess(policy, job, 40), 0.05);
+  EXPECT_EQ(policy.Best("V100"), 8);
+  EXPECT_EQ(job.Recur(policy), 8);
+}
+
+TEST(KnowledgeGradientPolicyTest, ASafeJobSaysWhyItRunsTheDefault) {
+  KnowledgeGradientPolicy policy(Spec(), {.safe = 0.0});
+  FakeJob job{.epochs = [](int) { return 12; }};
+  job.Recur(policy);
+  const Explanation told = policy.Explain({.recurrence = 1, .gpu_model = "V100"});
+  EXPECT_EQ(told.choice.batch_size, 32);
+  EXPECT_EQ(told.why.find("The run takes batch size 32: with another one"), 0U) << told.why;
+}
+
+TEST(KnowledgeGradientPolicyTest, ASafeJobIsRestoredWithItsLedger) {
+  KnowledgeGradientPolicy policy(Spec(), {.safe = 0.05});
+  FakeJob job{.epochs = [](int batch_size) { return batch_size / 4 + 1; }};
+  for (int i = 0; i < 12; ++i) {
+    const auto restored = KnowledgeGradientPolicy::Restore(Spec(), policy.Save(), {.safe = 0.05});
+    ASSERT_TRUE(restored.ok());
+    EXPECT_EQ(restored.value().Save(), policy.Save());
+    job.Recur(policy);
+  }
+  Json damaged = policy.Save();
+  damaged.erase("safe");
+  EXPECT_FALSE(KnowledgeGradientPolicy::Restore(Spec(), damaged, {.safe = 0.05}).ok());
 }
 
 TEST(KnowledgeGradientPolicyTest, WhileItExploresOthersRunTheLeader) {

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -42,7 +43,9 @@ bool EndsLater(const RunUnderWay& a, const RunUnderWay& b) {
 // form a heap by their end.
 class GroupEvents {
  public:
-  explicit GroupEvents(JobReplay replay) : replay_(std::move(replay)) {}
+  // `ended` may be null; it gets every run that took time.
+  GroupEvents(JobReplay replay, std::vector<EndedRun>* ended)
+      : replay_(std::move(replay)), ended_(ended) {}
 
   void Submit(const ClusterJob& job) {
     PassUntil(TimePoint(job.start));
@@ -68,6 +71,7 @@ class GroupEvents {
     under_way_.pop_back();
     clock_.SleepUntil(ended.end);
     if (ended.run.role == RunRole::kExploring) --exploring_;
+    if (ended_ != nullptr) ended_->push_back({.end = ended.end, .run = ended.run});
     Finish(ended);
   }
 
@@ -98,6 +102,7 @@ class GroupEvents {
   }
 
   JobReplay replay_;
+  std::vector<EndedRun>* ended_;
   VirtualClock clock_{};
   std::vector<RunUnderWay> under_way_{};  // A heap ordered by EndsLater().
   std::int64_t exploring_ = 0;            // How many runs under way explore.
@@ -118,12 +123,28 @@ ClusterTotals& ClusterTotals::operator+=(const ClusterTotals& other) {
   return *this;
 }
 
-Result<ClusterTotals> ReplayGroup(const ReplayJob& job, const ContenderSpec& spec,
-                                  std::uint64_t seed, std::span<const ClusterJob> submissions) {
+namespace {
+
+Result<ClusterTotals> ReplayGroupEvents(const ReplayJob& job, const ContenderSpec& spec,
+                                        std::uint64_t seed, std::span<const ClusterJob> submissions,
+                                        std::vector<EndedRun>* ended) {
   ZEUS_TRY(JobReplay replay, JobReplay::Make(job, spec, seed));
-  GroupEvents events(std::move(replay));
+  GroupEvents events(std::move(replay), ended);
   for (const ClusterJob& submission : submissions) events.Submit(submission);
   return events.Finish();
+}
+
+}  // namespace
+
+Result<ClusterTotals> ReplayGroup(const ReplayJob& job, const ContenderSpec& spec,
+                                  std::uint64_t seed, std::span<const ClusterJob> submissions) {
+  return ReplayGroupEvents(job, spec, seed, submissions, nullptr);
+}
+
+Result<ClusterTotals> ReplayGroup(const ReplayJob& job, const ContenderSpec& spec,
+                                  std::uint64_t seed, std::span<const ClusterJob> submissions,
+                                  std::vector<EndedRun>& ended) {
+  return ReplayGroupEvents(job, spec, seed, submissions, &ended);
 }
 
 std::uint64_t GroupSeed(std::string_view group, std::uint64_t replay) {
@@ -164,6 +185,99 @@ std::vector<std::size_t> LargestFirst(const ClusterTrace& trace) {
   return order;
 }
 
+// Groups that learn from each other are replayed in the order in which they begin. Each begins with
+// the knowledge of all runs that have ended by then, also of groups that go on.
+class ClusterMemory {
+ public:
+  explicit ClusterMemory(std::shared_ptr<const PriorBook> before) {
+    if (before) book_ = *before;
+  }
+
+  // Makes known what has ended by this moment.
+  void PassUntil(TimePoint moment) {
+    while (!waiting_.empty() && waiting_.front().ended.end <= moment) {
+      std::ranges::pop_heap(waiting_, EndsLater);
+      const Waiting& next = waiting_.back();
+      Begun& job = begun_[next.job];
+      if (!job.counted) job.kind = book_.AddJob(KindOf(*job.job));
+      job.counted = true;
+      book_.Add(job.kind, {.gpu_model = job.job->gpu_model,
+                           .batch_size = next.ended.run.batch_size,
+                           .converged = next.ended.run.converged,
+                           .epochs = next.ended.run.epochs,
+                           .epoch_cost = next.ended.run.epoch_cost});
+      waiting_.pop_back();
+    }
+  }
+
+  std::shared_ptr<const PriorBook> Book() const { return std::make_shared<PriorBook>(book_); }
+
+  void Add(const ReplayJob& job, std::span<const EndedRun> ended) {
+    begun_.push_back({.job = &job});
+    for (const EndedRun& run : ended) {
+      waiting_.push_back({.ended = run, .job = begun_.size() - 1, .number = next_number_++});
+      std::ranges::push_heap(waiting_, EndsLater);
+    }
+  }
+
+ private:
+  struct Waiting {
+    EndedRun ended{};
+    std::size_t job = 0;      // Index into begun_.
+    std::int64_t number = 0;  // Orders runs that end together.
+  };
+  // A group that was replayed. It counts as a job of its kind once a run of it has ended.
+  struct Begun {
+    const ReplayJob* job = nullptr;
+    std::size_t kind = 0;
+    bool counted = false;
+  };
+  static bool EndsLater(const Waiting& a, const Waiting& b) {
+    if (a.ended.end != b.ended.end) return a.ended.end > b.ended.end;
+    return a.number > b.number;
+  }
+
+  PriorBook book_{};
+  std::vector<Begun> begun_{};
+  std::vector<Waiting> waiting_{};  // A heap ordered by EndsLater().
+  std::int64_t next_number_ = 0;
+};
+
+// Returns the groups in the order in which they begin.
+std::vector<std::size_t> InOrderOfStart(const ClusterTrace& trace) {
+  std::vector<std::size_t> order(trace.groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&trace](std::size_t i) {
+    const auto jobs = trace.GroupJobs(trace.groups[i]);
+    return jobs.empty() ? Seconds(0) : jobs.front().start;
+  });
+  return order;
+}
+
+// Replays all groups under a contender that learns from other jobs; totals in the order of groups.
+std::vector<Result<ClusterTotals>> ReplayInTurn(const ClusterTrace& trace,
+                                                std::span<const ReplayJob> jobs,
+                                                std::span<const std::size_t> job_of,
+                                                ContenderSpec spec,
+                                                const ClusterReplayOptions& options) {
+  std::vector<Result<ClusterTotals>> results(trace.groups.size(), ClusterTotals{});
+  ClusterMemory memory(spec.prior);
+  for (const std::size_t index : InOrderOfStart(trace)) {
+    const ClusterGroup& group = trace.groups[index];
+    const auto submissions = trace.GroupJobs(group);
+    if (submissions.empty()) continue;
+    const ReplayJob& job = jobs[job_of[index]];
+    memory.PassUntil(TimePoint(submissions.front().start));
+    spec.prior = memory.Book();
+    std::vector<EndedRun> ended;
+    results[index] =
+        ReplayGroup(job, spec, GroupSeed(group.id, options.replay), submissions, ended);
+    memory.Add(job, ended);
+    if (options.jobs_done) options.jobs_done(static_cast<std::int64_t>(group.job_count));
+  }
+  return results;
+}
+
 }  // namespace
 
 void EnergyScatter::Add(Joules own, Joules usual) {
@@ -189,13 +303,20 @@ Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
   const std::vector<std::size_t> order = LargestFirst(trace);
   std::vector<Result<ClusterTotals>> results(order.size() * contenders, ClusterTotals{});
   ForEachIndex(results.size(), options.threads, [&](std::size_t task) {
-    const std::size_t group = order[task / contenders];
     const std::size_t contender = task % contenders;
+    if (LearnsFromOtherJobs(options.contenders[contender].name)) return;
+    const std::size_t group = order[task / contenders];
     const ClusterGroup& submitted = trace.groups[group];
     results[group * contenders + contender] =
         ReplayGroup(jobs[job_of[group]], options.contenders[contender],
                     GroupSeed(submitted.id, options.replay), trace.GroupJobs(submitted));
     if (options.jobs_done) options.jobs_done(static_cast<std::int64_t>(submitted.job_count));
+  });
+  ForEachIndex(contenders, options.threads, [&](std::size_t contender) {
+    if (!LearnsFromOtherJobs(options.contenders[contender].name)) return;
+    auto in_turn = ReplayInTurn(trace, jobs, job_of, options.contenders[contender], options);
+    for (std::size_t group = 0; group < in_turn.size(); ++group)
+      results[group * contenders + contender] = std::move(in_turn[group]);
   });
   std::vector<WorkloadTotals> totals;
   for (const ReplayJob& job : jobs)

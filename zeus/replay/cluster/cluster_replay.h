@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/replay/cluster/cluster_trace.h"
 #include "zeus/replay/contender.h"
+#include "zeus/replay/job_replay.h"
 #include "zeus/replay/replay_job.h"
 
 namespace zeus::replay {
@@ -35,6 +37,17 @@ struct ClusterTotals {
 // give the same totals.
 Result<ClusterTotals> ReplayGroup(const ReplayJob& job, const ContenderSpec& spec,
                                   std::uint64_t seed, std::span<const ClusterJob> submissions);
+
+// A run whose result became known.
+struct EndedRun {
+  TimePoint end{};
+  ReplayedRun run{};
+};
+
+// As above, and appends every run that took time to `ended`, in the order of their ends.
+Result<ClusterTotals> ReplayGroup(const ReplayJob& job, const ContenderSpec& spec,
+                                  std::uint64_t seed, std::span<const ClusterJob> submissions,
+                                  std::vector<EndedRun>& ended);
 
 // Returns the seed of a group: Adler-32 of its name, as in the reference simulator, combined with
 // the number of the replay (0: the name alone).

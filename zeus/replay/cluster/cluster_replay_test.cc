@@ -119,7 +119,11 @@ std::vector<ReplayJob> Jobs() {
 }
 
 std::vector<ContenderSpec> Contenders() {
-  return {{.name = "default"}, {.name = "grid"}, {.name = "zeus"}, {.name = "knowledge_gradient"}};
+  return {{.name = "default"},
+          {.name = "grid"},
+          {.name = "zeus"},
+          {.name = "knowledge_gradient"},
+          {.name = "knowledge_gradient_prior"}};
 }
 
 ClusterTrace Trace() {
@@ -161,7 +165,36 @@ TEST(ClusterReplayTest, NoJobIsLostOrCountedTwice) {
     for (const WorkloadTotals& workload : totals) jobs += workload.contenders[c].jobs;
     EXPECT_EQ(jobs, 3000);
   }
-  EXPECT_EQ(done, 4 * 3000);
+  EXPECT_EQ(done, 5 * 3000);
+}
+
+// Groups of three jobs each, one after the other; the groups begin so far apart.
+ClusterTrace ShortGroups(int groups, Seconds apart) {
+  ClusterTraceBuilder builder;
+  for (int i = 0; i < groups; ++i) {
+    const std::size_t group = builder.Group("group " + std::to_string(i), "neumf");
+    for (int job = 0; job < 3; ++job) {
+      const Seconds start = i * apart + Seconds(20 * job);
+      builder.Add(group, {.start = start, .end = start + Seconds(10)});
+    }
+  }
+  return std::move(builder).Finish();
+}
+
+TEST(ClusterReplayTest, GroupsLearnFromGroupsThatHaveEnded) {
+  const auto jobs = Jobs();
+  const auto cost = [&](const char* contender, Seconds apart) {
+    const auto totals =
+        ReplayCluster(ShortGroups(50, apart), jobs, {.contenders = {{.name = contender}}}).value();
+    Joules sum{};
+    for (const WorkloadTotals& workload : totals) sum += workload.contenders[0].usage.cost;
+    return sum;
+  };
+  EXPECT_LT(cost("knowledge_gradient_prior", Seconds(100)),
+            0.9 * cost("knowledge_gradient", Seconds(100)))
+      << "the default is the worst batch size, and only the first group has to begin with it";
+  EXPECT_EQ(cost("knowledge_gradient_prior", Seconds(0)), cost("knowledge_gradient", Seconds(0)))
+      << "nothing is known before the first run has ended";
 }
 
 TEST(ClusterReplayTest, AnotherReplayDrawsOtherRuns) {
