@@ -324,6 +324,30 @@ class ZeusdTest(ZeusdTestCase):
         ended = self.ask("DELETE", "/v1/jobs/slurm:1")
         self.assertEqual(ended.status, 200, ended.text)
 
+    def test_other_programs_see_which_job_has_which_gpu(self):
+        self.daemon.stop()
+        folder = pathlib.Path(self.folder, "jobs")
+
+        def shown():
+            return {file.name: file.read_text() for file in folder.iterdir()}
+
+        self.start_daemon(None, "--job-mapping-dir", str(folder))
+        self.assertEqual(shown(), {})
+        gpus = self.uuids()
+        self.assertEqual(self.ask("POST", "/v1/jobs", {"id": "slurm:zeus.41", "uid": 0, "devices": gpus}).status, 201)
+        self.assertEqual(self.ask("POST", "/v1/jobs", {"id": "nightly", "uid": 0, "devices": gpus[1:]}).status, 201)
+        self.assertEqual(shown(), {"0": "41\n", "1": "41\nnightly\n"})
+        self.daemon.stop(signal.SIGKILL)
+        (folder / "0").write_text("of before\n")
+        self.start_daemon(None, "--job-mapping-dir", str(folder))
+        self.assertEqual(shown(), {"0": "41\n", "1": "41\nnightly\n"})
+        self.assertEqual(self.ask("DELETE", "/v1/jobs/slurm:41").status, 200)
+        self.assertEqual(shown(), {"1": "nightly\n"})
+        self.daemon.stop()
+        folder.chmod(0o777)
+        with self.assertRaisesRegex(AssertionError, "may be written by others"):
+            self.start_daemon(None, "--job-mapping-dir", str(folder))
+
     def test_what_the_driver_refuses_is_503_and_not_held(self):
         self.daemon.stop()
         self.start_daemon(prefix=["setpriv", "--bounding-set", "-sys_admin"])

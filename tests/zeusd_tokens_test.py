@@ -301,6 +301,75 @@ class ZeusdTlsTest(TcpTestCase):
         self.assertFalse(os.path.exists(self.socket_path))
         return done.stderr
 
+    def signed_by(self, authority, subject, *more):
+        """A certificate of a client, and its key."""
+        paths = [os.path.join(self.folder, f"client.{kind}") for kind in ("pem", "key")]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-subj", subject, "-CA", authority[0], "-CAkey", authority[1], "-addext",
+                        "basicConstraints=critical,CA:FALSE", "-out", paths[0], "-keyout", paths[1], *more], check=True,
+                       capture_output=True)
+        return paths
+
+    def showing(self, server, client):
+        context = ssl.create_default_context(cafile=server)
+        if client:
+            context.load_cert_chain(*client)
+        return self.over_tls(context)
+
+    def serve_with_authority(self, *more):
+        server = self.certificate("server")
+        authority = self.certificate("authority")
+        rules = ('[defaults]\nscopes = ["gpu-read"]\n[[rule]]\nname = "controller"\n'
+                 'match = { subjects = ["cert:controller"] }\nscopes = ["gpu-control", "gpu-read"]\n')
+        self.start_daemon(rules, "--tcp-bind-address", "127.0.0.1:0", "--tls-cert", server[0], "--tls-key", server[1],
+                          "--client-ca", authority[0], *more)
+        return server[0], authority
+
+    def test_a_certificate_says_who_calls(self):
+        server, authority = self.serve_with_authority()
+        controller = self.signed_by(authority, "/CN=controller")
+        answer = self.call(None, connection=self.showing(server, controller))
+        self.assertEqual(answer.status, 200, answer.text)
+        self.assertEqual(self.limits(), [200, LIMIT])
+        answer = self.call(None, "GET", "/v1/whoami", self.showing(server, controller))
+        self.assertEqual(answer.json["subject"], "cert:controller", answer.text)
+        nobody = self.signed_by(authority, "/CN=nobody")
+        self.assertEqual(self.call(None, connection=self.showing(server, nobody)).status, 403)
+        self.assertEqual(self.call(None, connection=self.showing(server, None)).status, 401)
+        for subject in ("/O=no name", "/CN=controller/CN=admin", "/CN=uid 0", "/CN=contr\u00f6ller"):
+            client = self.signed_by(authority, subject, "-utf8")
+            self.assertEqual(self.call(None, connection=self.showing(server, client)).status, 401, subject)
+
+    def test_a_certificate_of_somebody_else_or_of_another_time_is_refused(self):
+        server, authority = self.serve_with_authority()
+        stranger = self.certificate("stranger")
+        stale = self.signed_by(authority, "/CN=controller")
+        subprocess.run(["openssl", "x509", "-in", stale[0], "-CA", authority[0], "-CAkey", authority[1],
+                        "-set_serial", "7", "-days", "-1", "-out", stale[0] + ".old"], check=True, capture_output=True)
+        for client in (self.signed_by(stranger, "/CN=controller"), stranger, [stale[0] + ".old", stale[1]]):
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                self.call(None, connection=self.showing(server, client))
+        self.assertEqual(self.limits(), [LIMIT, LIMIT])
+        self.assertEqual(self.ask("GET", "/healthz").status, 200)
+
+    def test_tokens_and_certificates_are_not_taken_for_each_other(self):
+        server, authority = self.serve_with_authority("--signing-key-path", self.key)
+        controller = self.signed_by(authority, "/CN=controller")
+        posing = signed(self.secret, self.claims(sub="cert:controller"))
+        self.assertEqual(self.call(posing, connection=self.showing(server, None)).status, 401)
+        # A broken token is not made good by a certificate.
+        self.assertEqual(self.call("x.y.z", connection=self.showing(server, controller)).status, 401)
+        # A token says who calls, where both do.
+        reader = signed(self.secret, self.claims(sub="eve", scopes=["gpu-read"]))
+        self.assertEqual(self.call(reader, connection=self.showing(server, controller)).status, 403)
+        self.assertEqual(self.limits(), [LIMIT, LIMIT])
+
+    def test_authorities_need_tls_and_a_file(self):
+        certificate, key = self.certificate("good")
+        local = ("--tcp-bind-address", "127.0.0.1:0", "--client-ca")
+        self.assertIn("--tls-cert", self.start_failure(*local, certificate))
+        self.assertIn(key, self.start_failure(*local, key, "--tls-cert", certificate, "--tls-key", key))
+
     def test_a_certificate_that_cannot_be_used_is_named(self):
         certificate, _ = self.certificate("one")
         _, key = self.certificate("two")

@@ -35,6 +35,12 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
       .Check(NotEmpty())
       .TypeName("ADDRESS");
   zeus::cli::AddTlsOptions(verb, options.files);
+  verb.AddOption(
+          "--client-ca", options.client_ca,
+          "Accept clients whose certificate an authority in this PEM file has signed; a rule "
+          "knows them as cert:NAME")
+      .Check(NotEmpty())
+      .TypeName("FILE");
   verb.AddFlag("--insecure", options.insecure,
                "Serve other machines without TLS or without tokens");
   verb.AddOption("--allow-host", options.hosts,
@@ -115,6 +121,10 @@ void AddServeCommand(Verb app, Action& action) {
                  "Set knobs of GPUs by the commands in this file, where it has some")
       .Check(NotEmpty())
       .TypeName("FILE");
+  verb.AddOption("--job-mapping-dir", options->job_folder,
+                 "Write which job has which GPU into this folder, as dcgm-exporter reads it")
+      .Check(NotEmpty())
+      .TypeName("FOLDER");
   verb.AddOption("--pod-resources", options->pod_resources,
                  "The socket on which the kubelet tells which container has which device; its own "
                  "one where there is a kubelet")

@@ -32,7 +32,6 @@
 #include "zeus/daemon/peer_reader.h"
 #include "zeus/device/node.h"
 #include "zeus/device/nvml/device_files.h"
-#include "zeus/device/nvml/partitions.h"
 #include "zeus/http/server.h"
 #include "zeus/kubernetes/pod_resources.h"
 #include "zeus/kubernetes/resource_slices.h"
@@ -99,17 +98,19 @@ Result<std::unique_ptr<FileLock>> TakeLock(const fs::path& file) {
 }
 
 Status CheckTcp(const ServeOptions& options, const std::string& address) {
+  if (!options.client_ca.empty() && options.files.tls_certificate.empty())
+    return InvalidArgument("--client-ca: certificates need TLS: give --tls-cert and --tls-key");
   if (address.empty() || http::IsLocal(address) || options.insecure) return Ok();
   if (options.files.tls_certificate.empty())
     return InvalidArgument(
         fmt::format("{} can be reached from other machines: give --tls-cert and --tls-key, or say "
                     "--insecure",
                     Quote(address)));
-  if (options.signing_key.empty())
-    return InvalidArgument(
-        fmt::format("{} can be reached from other machines: give --signing-key-path, or say "
-                    "--insecure",
-                    Quote(address)));
+  if (options.signing_key.empty() && options.client_ca.empty())
+    return InvalidArgument(fmt::format(
+        "{} can be reached from other machines: give --signing-key-path or --client-ca, "
+        "or say --insecure",
+        Quote(address)));
   return Ok();
 }
 
@@ -169,17 +170,8 @@ std::optional<PodWatch::Options> Pods(const ServeOptions& options, const Clock& 
   }
   const auto slices = std::make_shared<std::optional<kubernetes::ResourceSlices>>(
       kubernetes::ResourceSlices::OfThisPod(clock, ProcessEnvironment()));
-  const auto boards = std::make_shared<std::map<std::string, std::string>>();
   return PodWatch::Options{
       .list = [socket, &clock] { return kubernetes::ListPodResources(socket, clock); },
-      // The driver is asked once for each part: a part never moves to another board.
-      .board_of = [boards](const std::string& partition) -> std::optional<std::string> {
-        const auto known = boards->find(partition);
-        if (known != boards->end()) return known->second;
-        const auto board = nvml::BoardOfPartition(partition);
-        if (!board.ok()) return std::nullopt;
-        return boards->emplace(partition, board.value()).first->second;
-      },
       .claimed = [slices](const kubernetes::ClaimedDevice& device) -> std::optional<std::string> {
         if (!*slices) return std::nullopt;
         return (*slices)->Find(device);
@@ -212,8 +204,9 @@ Result<http::ServerOptions> UnixOptions(const ServeOptions& options,
 http::ServerOptions TcpOptions(const ServeOptions& options, const std::string& address) {
   http::ServerOptions tcp{.listen = address, .limits = RequestLimits(options)};
   if (!options.files.tls_certificate.empty())
-    tcp.tls =
-        http::TlsFiles{.certificate = options.files.tls_certificate, .key = options.files.tls_key};
+    tcp.tls = http::TlsFiles{.certificate = options.files.tls_certificate,
+                             .key = options.files.tls_key,
+                             .client_authorities = options.client_ca};
   return tcp;
 }
 
@@ -442,6 +435,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
                          .jobs_file = places.state / "jobs.json",
                          .audit_file = places.audit,
                          .pending_jobs = PendingJobs(options),
+                         .job_folder = options.job_folder,
                          .device_files = device_files.ok() ? device_files.value()
                                                            : std::map<std::string, std::string>(),
                          .pods = Pods(options, clock)}));
@@ -459,6 +453,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
   DaemonHandler handler(*daemon, metrics,
                         {.groups = groups,
                          .tokens = tokens.get(),
+                         .certificates = !options.client_ca.empty(),
                          .log = frame.log.get(),
                          .application = &application,
                          .origins = origins});

@@ -21,6 +21,7 @@ struct ServeOptions {
   zeus::cli::ServerFiles files{};  // No access log unless asked for.
   bool insecure = false;
   std::vector<std::string> hosts{};  // Further names of the address on this machine.
+  std::string client_ca{};           // Empty: certificates of clients mean nothing.
   std::string signing_key{};
   std::string revoked_tokens{};
   std::string configuration{};
@@ -28,6 +29,7 @@ struct ServeOptions {
   std::string state_folder{};         // Empty: that of the socket.
   std::string audit_log{};            // Empty: $LOGS_DIRECTORY, else the state folder.
   std::uint64_t workers = 16;
+  std::string job_folder{};     // Empty: none.
   std::string pod_resources{};  // Empty: the kubelet's own socket, where there is a kubelet.
   std::string pod_logs = "/var/log/pods";
   std::string sysfs = "/sys";

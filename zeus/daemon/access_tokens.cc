@@ -79,7 +79,7 @@ Status CheckTokenSubject(std::string_view subject) {
   if (!IsTokenName(subject))
     return InvalidArgument(fmt::format(
         "the subject must have 1 to {} printable characters without blanks", kLongestTokenName));
-  if (subject.starts_with("uid:") || subject == "anonymous")
+  if (subject.starts_with("uid:") || subject.starts_with("cert:") || subject == "anonymous")
     return InvalidArgument(
         fmt::format("the subject {} is one of the daemon's own", Quote(subject)));
   return Ok();

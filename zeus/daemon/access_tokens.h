@@ -20,7 +20,7 @@ namespace zeus::daemon {
 
 // The claims of a token about its bearer.
 struct TokenClaims {
-  std::string subject{};  // "ci"; never "anonymous" or like the subjects of users, "uid:1001".
+  std::string subject{};  // "ci"; never like the daemon's own: "anonymous", "uid:1001", "cert:ci".
   ScopeSet scopes{};
   std::optional<WallTime> expires{};
   std::optional<WallTime> not_before{};

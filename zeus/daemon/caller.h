@@ -21,7 +21,8 @@ struct Caller {
   enum class Transport { kUnixSocket, kTcp };
 
   Transport transport = Transport::kUnixSocket;
-  // "uid:1001" on a Unix socket, the subject of the token otherwise; "anonymous" without either.
+  // "uid:1001" on a Unix socket, otherwise the subject of the token, or "cert:" and the name of the
+  // certificate; "anonymous" without any.
   std::string subject{};
 
   // The process that connected; known on Unix sockets only.

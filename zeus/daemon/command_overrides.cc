@@ -120,6 +120,10 @@ class CommandedGpu final : public Gpu, public DriverAccess {
   void TakeBack() override {
     if (driver_ != nullptr) driver_->TakeBack();
   }
+  Result<std::vector<std::string>> Partitions() override {
+    if (driver_ != nullptr) return driver_->Partitions();
+    return std::vector<std::string>();
+  }
   Result<std::vector<ProcessSample>> ProcessSamples(WallTime since) override {
     if (driver_ != nullptr) return driver_->ProcessSamples(since);
     return Error{ErrorCode::kNotSupported, name() + ": its driver tells nothing of processes"};

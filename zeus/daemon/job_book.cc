@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/daemon/cgroup.h"
@@ -73,7 +74,7 @@ struct JobBook::Weights {
 };
 
 JobBook::JobBook(const Clock& clock, Options options)
-    : clock_(clock), options_(std::move(options)) {}
+    : clock_(clock), options_(std::move(options)), file_(options_.state_file) {}
 
 Result<JobBook::Job> JobBook::NewJob(const JobSpec& spec, std::optional<WallTime> begun) const {
   Job job{.spec = spec, .since = clock_.WallNow(), .began = clock_.Now()};
@@ -116,7 +117,7 @@ Result<JobBook::Registered> JobBook::Register(const JobSpec& spec, std::optional
       replaced = spec.id;
     } else if (same && found->second.end_reason == kNobodyLeft) {
       Revive(found->second);
-      Save();
+      SaveChange({{"register", StateOf(found->second)}});
       return Registered::kRevived;
     }
     const auto running =
@@ -124,8 +125,8 @@ Result<JobBook::Registered> JobBook::Register(const JobSpec& spec, std::optional
     if (static_cast<std::size_t>(running) >= options_.most_jobs)
       return Error{ErrorCode::kUnavailable,
                    fmt::format("there are {} jobs already: delete those that have ended", running)};
-    jobs_.insert_or_assign(spec.id, std::move(job));
-    Save();
+    const auto entry = jobs_.insert_or_assign(spec.id, std::move(job)).first;
+    SaveChange({{"register", StateOf(entry->second)}});
   }
   if (replaced && options_.ended) options_.ended(*replaced);
   return Registered::kAnew;
@@ -204,7 +205,7 @@ Status JobBook::End(std::string_view id) {
     name = found->first;
     Finish(found->second, "deleted");
     Forget();
-    Save();
+    SaveChange({{"end", name}});
   }
   if (options_.ended) options_.ended(name);
   return Ok();
@@ -377,6 +378,10 @@ void JobBook::Book(const Slice& slice) {
   if (!usable(slice.energy) || !usable(slice.sigma) || !usable(slice.idle)) return;
   const auto processes = Find(slice);
   const std::lock_guard lock(mutex_);
+  Split(slice, processes);
+}
+
+void JobBook::Split(const Slice& slice, const std::map<std::int64_t, Found>& processes) {
   DeviceTotal& total = totals_[slice.device];
   total.total += slice.energy;
   const std::vector<Job*> jobs = JobsOn(slice.device);
@@ -530,6 +535,14 @@ void JobBook::BookCpu(Joules energy) {
   if (!std::isfinite(energy.value()) || energy < Joules()) return;
   const std::lock_guard lock(mutex_);
   cpu_energy_ = cpu_energy_.value_or(Joules()) + energy;
+}
+
+std::vector<std::string> JobBook::JobsWith(const std::string& device) const {
+  std::vector<std::string> ids;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, job] : jobs_)
+    if (!job.ended && job.shares.contains(device)) ids.push_back(id);
+  return ids;
 }
 
 std::set<std::string> JobBook::SharedDevices() const {

@@ -20,6 +20,7 @@
 #include "zeus/base/units.h"
 #include "zeus/daemon/caller.h"
 #include "zeus/daemon/job_spec.h"
+#include "zeus/daemon/state_log.h"
 
 namespace zeus::daemon {
 
@@ -96,6 +97,8 @@ class JobBook {
   std::vector<View> List() const;  // Ended ones included, by id.
   bool AnyRunning() const;
   bool Runs(std::string_view id) const;
+  // The running jobs that have the device.
+  std::vector<std::string> JobsWith(const std::string& device) const;
   // The devices that several running jobs have.
   std::set<std::string> SharedDevices() const;
   // The devices whose energy is split by what processes do: those that several jobs have, or one of
@@ -147,7 +150,7 @@ class JobBook {
   // The counter as an earlier run left it; the difference is what the device used meanwhile.
   std::optional<Joules> SavedCounter(const std::string& device) const;
   // Writes the jobs to the state file, where there are some.
-  void SaveEnergy() const;
+  void SaveEnergy();
 
  private:
   struct StepRun {
@@ -206,14 +209,19 @@ class JobBook {
   void Give(Job& job, const Slice& slice, double part, const std::map<std::string, double>& steps);
   void Finish(Job& job, std::string reason);
   void Forget();
-  void Save() const;
+  void Save();
+  void SaveChange(Json change);  // As Save(), by one line.
+  void Split(const Slice& slice, const std::map<std::int64_t, Found>& processes);
   Json StateOf(const Job& job) const;
   Result<Job> JobOfState(const Json& entry, const std::string& pid_namespace) const;
+  Status Restore(const std::vector<std::string>& lines);
+  Status Repeat(const Json& change, const std::string& pid_namespace);
   View ViewOf(const Job& job) const;
 
   const Clock& clock_;
   const Options options_;
   mutable std::mutex mutex_;
+  StateLog file_;                                   // Guarded by mutex_.
   std::map<std::string, Job, std::less<>> jobs_{};  // Guarded by mutex_, as are all below.
   std::map<std::string, DeviceTotal> totals_{};
   std::optional<Joules> cpu_energy_{};  // Not split yet.

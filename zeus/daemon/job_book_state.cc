@@ -5,18 +5,14 @@
 #include <utility>
 
 #include "zeus/base/field_reader.h"
-#include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/daemon/job_book.h"
-#include "zeus/daemon/trusted_file.h"
 
 // The jobs of a book as JSON: in the state file, and as clients see them.
 namespace zeus::daemon {
 namespace {
-
-constexpr std::size_t kStateLimit = std::size_t{64} * 1024 * 1024;
 
 Json ToJson(const std::map<std::string, Joules>& energies) {
   Json json = Json::object();
@@ -59,8 +55,11 @@ Json JobBook::StateOf(const Job& job) const {
           {"runs", std::move(runs)}};
 }
 
-void JobBook::Save() const {
-  if (options_.state_file.empty()) return;
+// The file has the jobs and the counters of one moment, and then what happened: a job that begins
+// or ends, with the counters at that moment. So a job costs one line, and what the devices used up
+// to it belongs to the jobs before it, also when the daemon is killed right after.
+void JobBook::Save() {
+  if (!file_.keeps()) return;
   Json jobs = Json::array();
   for (const auto& [id, job] : jobs_)
     if (!job.ended) jobs.push_back(StateOf(job));
@@ -68,12 +67,17 @@ void JobBook::Save() const {
                       {"boot", options_.boot_clock().boot},
                       {"counters", ToJson(counters_)},
                       {"jobs", std::move(jobs)}};
-  const auto written =
-      WriteStateFile(options_.state_file, JsonText(state), Durability::kSurvivesProcess);
+  const auto written = file_.Replace(JsonText(state));
   if (!written.ok()) log::Warning("jobs will not survive a restart: {}", written.error().message);
 }
 
-void JobBook::SaveEnergy() const {
+void JobBook::SaveChange(Json change) {
+  if (!file_.keeps()) return;
+  change["counters"] = ToJson(counters_);
+  if (!file_.Append(JsonText(change))) Save();
+}
+
+void JobBook::SaveEnergy() {
   const std::lock_guard lock(mutex_);
   if (std::ranges::any_of(jobs_, [](const auto& entry) { return !entry.second.ended; })) Save();
 }
@@ -149,30 +153,61 @@ Result<JobBook::Job> JobBook::JobOfState(const Json& entry,
 }
 
 Status JobBook::Load() {
-  if (options_.state_file.empty()) return Ok();
-  const auto text = ReadStateFile(options_.state_file, kStateLimit);
-  if (!text.ok() && text.error().code == ErrorCode::kNotFound) return Ok();
-  if (!text.ok()) return text.error();
-  ZEUS_TRY(const Json state, ParseJson(text.value()));
+  const std::lock_guard lock(mutex_);
+  if (!file_.keeps()) return Ok();
+  const auto lines = file_.Read();
+  if (!lines.ok() && lines.error().code == ErrorCode::kNotFound) return Ok();
+  if (!lines.ok()) return lines.error();
+  const Status restored = Restore(lines.value());
+  if (!restored.ok()) {
+    jobs_.clear();
+    saved_counters_.clear();
+  }
+  return restored;
+}
+
+Status JobBook::Restore(const std::vector<std::string>& lines) {
+  ZEUS_TRY(const Json state, ParseJson(lines.empty() ? "" : lines.front()));
   ZEUS_TRY(const Json entries, GetField<Json>(state, "jobs"));
   ZEUS_TRY(const ProcessIdentity self, ThisProcess(options_.procfs));
   // Files of earlier versions have neither.
-  const bool rebooted = state.is_object() && state.contains("boot") &&
-                        state["boot"] != Json(options_.boot_clock().boot);
-  std::map<std::string, Joules> counters;
-  if (state.is_object() && state.contains("counters") && !rebooted) {
-    ZEUS_TRY(counters, ToEnergies("counters", state["counters"]));
+  const bool rebooted = state.contains("boot") && state["boot"] != Json(options_.boot_clock().boot);
+  if (state.contains("counters")) {
+    ZEUS_TRY(saved_counters_, ToEnergies("counters", state["counters"]));
   }
-  std::map<std::string, Job, std::less<>> jobs;
   for (const Json& entry : entries) {
     ZEUS_TRY(Job job, JobOfState(entry, self.pid_namespace));
-    if (rebooted) Finish(job, "unknown");
     const std::string id = job.spec.id;
-    jobs.insert_or_assign(id, std::move(job));
+    jobs_.insert_or_assign(id, std::move(job));
   }
-  const std::lock_guard lock(mutex_);
-  jobs_ = std::move(jobs);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    ZEUS_TRY(const Json change, ParseJson(lines[i]));
+    ZEUS_RETURN_IF_ERROR(Repeat(change, self.pid_namespace));
+  }
+  if (!rebooted) return Ok();
+  saved_counters_.clear();
+  for (auto& [id, job] : jobs_) Finish(job, "unknown");
+  return Ok();
+}
+
+// A change of an earlier run, in the order in which they happened.
+Status JobBook::Repeat(const Json& change, const std::string& pid_namespace) {
+  ZEUS_TRY(const Json counted, GetField<Json>(change, "counters"));
+  ZEUS_TRY(auto counters, ToEnergies("counters", counted));
+  for (const auto& [device, counter] : counters) {
+    const auto before = saved_counters_.find(device);
+    if (before != saved_counters_.end() && counter >= before->second)
+      Split({.device = device, .energy = counter - before->second}, {});
+  }
   saved_counters_ = std::move(counters);
+  if (change.contains("register")) {
+    ZEUS_TRY(Job job, JobOfState(change["register"], pid_namespace));
+    const std::string id = job.spec.id;
+    jobs_.insert_or_assign(id, std::move(job));
+    return Ok();
+  }
+  ZEUS_TRY(const std::string id, GetField<std::string>(change, "end"));
+  jobs_.erase(id);
   return Ok();
 }
 

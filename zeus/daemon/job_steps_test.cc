@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
@@ -225,6 +226,51 @@ TEST_F(JobStepsTest, EnergyAndStepsSurviveARestart) {
   clock_.Advance(12s);
   book.Step();
   EXPECT_FALSE(book.Runs("slurm:7")) << "its step is known and gone";
+}
+
+// The daemon is killed without a word: what it wrote last is a line for each job since.
+TEST_F(JobStepsTest, JobsThatCameAndWentSinceTheLastLookSurviveAKill) {
+  JobBook killed(clock_, WithFile());
+  killed.SetCounter("GPU-1", Joules(1000));
+  ASSERT_TRUE(killed.Register(Spec("first")).ok());
+  killed.SetCounter("GPU-1", Joules(1030));
+  ASSERT_TRUE(killed.Register(Spec("second")).ok());
+  ASSERT_TRUE(killed.End("first").ok());
+  killed.SetCounter("GPU-1", Joules(1037));
+  ASSERT_TRUE(killed.Register(Spec("third")).ok());
+  ASSERT_TRUE(killed.End("second").ok());
+  ASSERT_TRUE(killed.Register(Spec("fourth")).ok());
+  ASSERT_TRUE(killed.End("third").ok());
+  killed.SetCounter("GPU-1", Joules(1100));  // Nobody wrote this down.
+
+  JobBook book(clock_, WithFile());
+  ASSERT_TRUE(book.Load().ok());
+  EXPECT_EQ(book.SavedCounter("GPU-1"), Joules(1037));
+  EXPECT_FALSE(book.Find("first"));
+  EXPECT_FALSE(book.Find("third"));
+  EXPECT_TRUE(book.Runs("fourth"));
+  EXPECT_NEAR(book.Find("fourth")->devices.at(0).energy.value(), 0, kRounding)
+      << "what was used before it is not its own";
+  const JobBook::DeviceTotal total = book.Totals().at("GPU-1");
+  EXPECT_NEAR(total.total.value(), 37, kRounding);
+  EXPECT_NEAR(total.of_jobs.value(), 37, kRounding);
+}
+
+TEST_F(JobStepsTest, AThousandJobsAreALineEach) {
+  const auto options = WithFile();
+  JobBook book(clock_, options);
+  int rewritten = 0;
+  ino_t file = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(book.Register(Spec(fmt::format("job-{}", i))).ok());
+    struct stat state {};
+    ASSERT_EQ(::stat(options.state_file.c_str(), &state), 0);
+    if (std::exchange(file, state.st_ino) != state.st_ino) ++rewritten;
+  }
+  EXPECT_LT(rewritten, 20) << "the file is written anew when it has doubled";
+  JobBook next(clock_, options);
+  ASSERT_TRUE(next.Load().ok());
+  EXPECT_EQ(next.List().size(), 1000);
 }
 
 TEST_F(JobStepsTest, AfterARebootJobsHaveEndedNobodyKnowsHow) {

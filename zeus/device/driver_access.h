@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -31,6 +32,9 @@ class DriverAccess {
 
   // The samples after `since` that the driver still has: some seconds. Empty when no process ran.
   virtual Result<std::vector<ProcessSample>> ProcessSamples(WallTime since) = 0;
+
+  // The UUIDs of the parts into which the GPU is divided now, "MIG-…"; empty where it is whole.
+  virtual Result<std::vector<std::string>> Partitions() = 0;
 };
 
 // Null for a GPU that this process asks by files of the kernel, or does not ask itself.

@@ -11,6 +11,7 @@
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/http/client_certificate.h"
 
 // Requests and answers as a server's handlers see them, without the library that moves them over
 // sockets.
@@ -61,6 +62,7 @@ struct Request {
   // The key by which connections are counted; empty for a Unix socket whose handler gives none.
   std::string address{};
   std::string id{};  // Names the request in log and answer: the client's choice, or ours.
+  std::optional<ClientCertificate> certificate{};  // By which the client has shown who it is.
   // The result of RequestHandler::Connected() for the connection; null where that was null.
   std::shared_ptr<const ConnectionPeer> peer{};
 

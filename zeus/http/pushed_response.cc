@@ -34,6 +34,15 @@ void PushedResponse::Offer() {
   Add([](News& news) { news.offered = true; });
 }
 
+bool PushedResponse::SendNow(const SharedBytes& bytes) {
+  if (outlet_ == nullptr) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!news_.empty()) return false;
+  }
+  return outlet_->SendHere(bytes);
+}
+
 void PushedResponse::End() {
   Add([](News& news) { news.ended = true; });
 }

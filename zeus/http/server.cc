@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -184,10 +185,11 @@ class Server::State {
  private:
   using Sessions = std::set<std::shared_ptr<SessionControl>>;
   using Place = ConnectionPlaces::Place;
-  using TlsStamps = std::pair<FileStamp, FileStamp>;
+  using TlsStamps = std::array<FileStamp, 3>;
 
   static TlsStamps ReadStamps(const TlsFiles& files) {
-    return {FileStamp::Of(files.certificate), FileStamp::Of(files.key)};
+    return {FileStamp::Of(files.certificate), FileStamp::Of(files.key),
+            FileStamp::Of(files.client_authorities)};
   }
 
   Status ListenAsAsked(const ServerOptions& options) {

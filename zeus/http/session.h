@@ -25,6 +25,7 @@
 #include "zeus/http/message.h"
 #include "zeus/http/pushed_response.h"
 #include "zeus/http/session_control.h"
+#include "zeus/http/tls.h"
 
 namespace zeus::http {
 
@@ -34,7 +35,9 @@ namespace beast = boost::beast::http;
 // socket, or TLS on one. The value of every co_await is bound to a name first: GCC 12 miscompiles
 // conditions and temporaries that span an await.
 template <class Stream>
-class Session final : public SessionControl, public std::enable_shared_from_this<Session<Stream>> {
+class Session final : public SessionControl,
+                      public PushedResponse::Outlet,
+                      public std::enable_shared_from_this<Session<Stream>> {
  public:
   Session(Stream stream, Peer peer, SessionContext& context)
       : SessionControl(context.io),
@@ -109,6 +112,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       co_await stream_.async_handshake(asio::ssl::stream_base::server,
                                        asio::redirect_error(asio::use_awaitable, failure));
       arriving_ = false;
+      if (!failure) certificate_ = CertificateOfClient(*stream_.native_handle());
     }
     co_return !failure;
   }
@@ -292,6 +296,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                            "TUVWXYZ-_.:") == std::string::npos;
     request.id = plain ? id : context_.make_request_id();
     request.peer = peer_.attendance->peer();
+    request.certificate = certificate_;
     return request;
   }
 
@@ -571,9 +576,19 @@ class Session final : public SessionControl, public std::enable_shared_from_this
 
   void WakeForNews() override {
     if (send_at_once_ && send_at_once_()) return;
-    send_at_once_ = nullptr;  // Until the coroutine has sent what is left.
+    Resume();
+  }
+  // The coroutine sends what is left.
+  void Resume() {
+    send_at_once_ = nullptr;
     news_ = true;
     wake_.cancel();
+  }
+
+  bool SendHere(const PushedResponse::SharedBytes& bytes) override {
+    if (send_at_once_ == nullptr) return false;
+    if (!SendShared(bytes, *finished_)) Resume();
+    return true;
   }
 
   // Sends a piece that has come without resuming the coroutine, which would take several times as
@@ -609,10 +624,14 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   asio::awaitable<void> WaitForPushed(PushedResponse& response, FinishedRequest& finished) {
     deadline_ = kNoDeadline;
     if (news_ || client_left_ || gone_) co_return;
-    if constexpr (!kIsTls)
+    if constexpr (!kIsTls) {
       send_at_once_ = [&response, &finished, this] { return SendAtOnce(response, finished); };
+      finished_ = &finished;
+      response.SetOutlet(this);
+    }
     error_code ignored;
     co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    response.SetOutlet(nullptr);
     send_at_once_ = nullptr;
     if (timed_out_ || ended_) client_left_ = true;
   }
@@ -672,11 +691,13 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // error.
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_{};
+  std::optional<ClientCertificate> certificate_{};  // Known after the handshake.
   // The following belong to the request that is being served.
   std::shared_ptr<Incoming> incoming_{};
   std::optional<Answer> refusal_{};
   std::size_t body_limit_ = 0;
   std::function<bool()> send_at_once_{};  // Not null while a pushed response waits for news.
+  FinishedRequest* finished_ = nullptr;   // The request of that response.
   std::string unsent_{};
   std::optional<PushedResponse::News> held_news_{};
   bool knows_chunks_ = false;  // The client speaks HTTP/1.1.

@@ -5,7 +5,11 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <memory>
+#include <utility>
 
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
@@ -107,7 +111,55 @@ bool HasUnknownIssuer(int code) {
          code == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
 }
 
+constexpr std::size_t kLongestName = 200;
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestName &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+// The common name; "" where there is none, several, or one that cannot be written in a rule.
+std::string CommonName(const X509& certificate) {
+  const X509_NAME* const subject = X509_get_subject_name(&certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0) return "";
+  unsigned char* bytes = nullptr;
+  const int size =
+      ASN1_STRING_to_UTF8(&bytes, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  if (size < 0) return "";
+  std::string name(bytes, bytes + size);
+  OPENSSL_free(bytes);
+  return IsName(name) ? name : "";
+}
+
+Status TrustAuthorities(const std::filesystem::path& file, SSL_CTX& context) {
+  ZEUS_RETURN_IF_ERROR(CheckRegularFile(file));
+  STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(file.c_str());
+  if (names == nullptr || SSL_CTX_load_verify_file(&context, file.c_str()) != 1)
+    return InvalidArgument(
+        fmt::format("{} has no certificates in PEM format: {}", Shown(file), Reason()));
+  SSL_CTX_set_client_CA_list(&context, names);
+  SSL_CTX_set_verify(&context, SSL_VERIFY_PEER, nullptr);
+  // A connection that goes on where an earlier one ended would show no certificate again.
+  SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(&context, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(&context, 0);
+  return Ok();
+}
+
 }  // namespace
+
+std::optional<ClientCertificate> CertificateOfClient(const SSL& connection) {
+  const X509* const certificate = SSL_get0_peer_certificate(&connection);
+  if (certificate == nullptr || SSL_get_verify_result(&connection) != X509_V_OK)
+    return std::nullopt;
+  std::string name = CommonName(*certificate);
+  std::tm until{};
+  if (name.empty() || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) != 1)
+    return std::nullopt;
+  return ClientCertificate{.name = std::move(name),
+                           .expires = WallTime(std::chrono::seconds(::timegm(&until)))};
+}
 
 Status LoadTls(const TlsFiles& files, SSL_CTX& context) {
   for (const auto& file : {files.certificate, files.key})
@@ -128,6 +180,8 @@ Status LoadTls(const TlsFiles& files, SSL_CTX& context) {
   if (SSL_CTX_use_PrivateKey(&context, key.get()) != 1)
     return InvalidArgument(
         fmt::format("the key {} cannot be used: {}", Shown(files.key), Reason()));
+  if (!files.client_authorities.empty())
+    ZEUS_RETURN_IF_ERROR(TrustAuthorities(files.client_authorities, context));
   WarnIfOutOfDate(files.certificate, *certificate);
   ERR_clear_error();
   return Ok();

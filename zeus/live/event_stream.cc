@@ -92,6 +92,14 @@ class EventQueue {
     readings_ = event;
   }
 
+  // Whether readings may be sent past the queue: nothing waits in it, and they count as sent.
+  bool MayPass(TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    if (readings_ || !events_.empty() || unreported_ > 0 || ping_) return false;
+    last_sent_ = now;
+    return true;
+  }
+
   // When a silent stream needs a comment next; the comment is ready if that is now.
   TimePoint LookForSilence(TimePoint now) {
     const std::lock_guard lock(mutex_);
@@ -268,7 +276,7 @@ TimePoint EventStreams::SendReadings(TimePoint now, const ReadingsOf& readings_o
       audience.due = NextDue(now, key.period);
       std::shared_ptr<const Encoded>& text = texts[key.devices];
       if (!text && !audience.clients.empty()) text = MakeReadings(key.devices, readings_of);
-      if (text) SendTo(audience, text);
+      if (text) SendTo(audience, text, now);
     }
     if (audience.clients.empty()) {
       it = audiences_.erase(it);
@@ -288,24 +296,30 @@ std::shared_ptr<const EventStreams::Encoded> EventStreams::MakeReadings(
   return Encode({.kind = EventKind::kReading, .data = std::move(data)}, 0);
 }
 
-void EventStreams::SendTo(Audience& audience, const std::shared_ptr<const Encoded>& text) {
+void EventStreams::SendTo(Audience& audience, const std::shared_ptr<const Encoded>& text,
+                          TimePoint now) {
   if (!audience.seated) Seat(audience);
   for (const Seats& seats : audience.seats) {
     if (seats.courier == nullptr) {
-      SendTo(*seats.clients, text);
+      for (const auto& queue : *seats.clients) Offer(*queue, text);
       continue;
     }
-    seats.courier->Post([clients = seats.clients, text] { SendTo(*clients, text); });
+    seats.courier->Post([clients = seats.clients, text, now] {
+      const http::PushedResponse::SharedBytes bytes(text, &text->text);
+      for (const auto& queue : *clients) {
+        const auto response = queue->response.lock();
+        const bool sent = response && queue->MayPass(now) && response->SendNow(bytes);
+        if (!sent) Offer(*queue, text);
+      }
+    });
   }
 }
 
-void EventStreams::SendTo(const Queues& clients, const std::shared_ptr<const Encoded>& text) {
-  for (const auto& queue : clients) {
-    const auto response = queue->response.lock();
-    if (!response) continue;
-    queue->SetReadings(text);
-    response->Offer();
-  }
+void EventStreams::Offer(EventQueue& queue, const std::shared_ptr<const Encoded>& text) {
+  const auto response = queue.response.lock();
+  if (!response) return;
+  queue.SetReadings(text);
+  response->Offer();
 }
 
 // To look at a thousand clients takes longer than to know that none has left.

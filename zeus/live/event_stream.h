@@ -134,8 +134,8 @@ class EventStreams {
   // Null where there is nothing to tell.
   std::shared_ptr<const Encoded> MakeReadings(const std::set<std::string>& devices,
                                               const ReadingsOf& readings_of) const;
-  static void SendTo(Audience& audience, const std::shared_ptr<const Encoded>& text);
-  static void SendTo(const Queues& clients, const std::shared_ptr<const Encoded>& text);
+  static void SendTo(Audience& audience, const std::shared_ptr<const Encoded>& text, TimePoint now);
+  static void Offer(EventQueue& queue, const std::shared_ptr<const Encoded>& text);
   static void Seat(Audience& audience);
   void ForgetThoseWhoLeft(Audience& audience, TimePoint now) const;
   TimePoint SendComments(TimePoint now);

@@ -26,19 +26,28 @@ std::optional<std::size_t> FindRecorded(const EnergyMonitor& monitor, const std:
   return std::nullopt;
 }
 
-// Writes `"name": 1.25, `, or null where there is no number.
-void Number(std::string& text, std::string_view name, double value) {
-  if (std::isfinite(value))
-    fmt::format_to(std::back_inserter(text), R"("{}":{},)", name, value);
-  else
-    fmt::format_to(std::back_inserter(text), R"("{}":null,)", name);
+// Digits that no device knows would make up a sixth of what a thousand streams send.
+constexpr double kMicro = 1e6;
+constexpr double kMilli = 1e3;
+
+void Null(std::string& text, std::string_view name) {
+  fmt::format_to(std::back_inserter(text), R"("{}":null,)", name);
+}
+// Writes `"name":1.25,` to so many parts of one, or null where there is no number.
+void Number(std::string& text, std::string_view name, double value, double parts) {
+  if (!std::isfinite(value)) return Null(text, name);
+  fmt::format_to(std::back_inserter(text), R"("{}":{},)", name, std::round(value * parts) / parts);
 }
 template <class T>
-void Number(std::string& text, std::string_view name, const Result<T>& value) {
-  if (value.ok())
-    Number(text, name, value.value().value());
-  else
-    fmt::format_to(std::back_inserter(text), R"("{}":null,)", name);
+void Number(std::string& text, std::string_view name, const Result<T>& value, double parts) {
+  if (!value.ok()) return Null(text, name);
+  Number(text, name, value.value().value(), parts);
+}
+// A standard deviation, to four digits: it never becomes 0.
+template <class Unit>
+void Deviation(std::string& text, std::string_view name, Quantity<Unit> sigma) {
+  if (!std::isfinite(sigma.value())) return Null(text, name);
+  fmt::format_to(std::back_inserter(text), R"("{}":{:.4g},)", name, sigma.value());
 }
 
 void AppendFlags(std::string& text, MeasurementFlags flags) {
@@ -112,27 +121,27 @@ void ReadingText::Append(const NodeDevice& device, TimePoint now, std::string& t
   }
   EnergyMonitor& monitor = recorder_.monitor();
   const EnergyMonitor::Present present = monitor.Now(*device.recorded);
-  Number(text, "energy_joules", present.total);
-  Number(text, "energy_sigma_joules", present.total_sigma.value());
-  Number(text, "power_watts", present.power);
-  Number(text, "power_sigma_watts", present.power_sigma.value());
+  Number(text, "energy_joules", present.total, kMicro);
+  Deviation(text, "energy_sigma_joules", present.total_sigma);
+  Number(text, "power_watts", present.power, kMilli);
+  Deviation(text, "power_sigma_watts", present.power_sigma);
   const Seconds age = now - monitor.SettledUntil(*device.recorded);
-  Number(text, "age_seconds", age < Seconds(1e9) ? age.count() : NAN);
+  Number(text, "age_seconds", age < Seconds(1e9) ? age.count() : NAN, kMicro);
   if (device.gpu != nullptr) {
-    Number(text, "instant_power_watts", present.instant_power);
-    Number(text, "temperature_celsius", present.temperature);
-    Number(text, "graphics_clock_hertz", present.graphics_clock);
-    Number(text, "requested_limit_watts", present.requested_limit);
-    Number(text, "enforced_limit_watts", present.enforced_limit);
+    Number(text, "instant_power_watts", present.instant_power, kMilli);
+    Number(text, "temperature_celsius", present.temperature, kMilli);
+    Number(text, "graphics_clock_hertz", present.graphics_clock, kMilli);
+    Number(text, "requested_limit_watts", present.requested_limit, kMilli);
+    Number(text, "enforced_limit_watts", present.enforced_limit, kMilli);
     if (present.utilization.ok()) {
-      Number(text, "compute_utilization", present.utilization.value().compute);
-      Number(text, "memory_utilization", present.utilization.value().memory);
+      Number(text, "compute_utilization", present.utilization.value().compute, kMilli);
+      Number(text, "memory_utilization", present.utilization.value().memory, kMilli);
     }
     if (present.throttle.ok()) AppendThrottle(text, present.throttle.value());
   } else if (device.dram_recorded) {
     const EnergyMonitor::Present dram = monitor.Now(*device.dram_recorded);
-    Number(text, "dram_energy_joules", dram.total);
-    Number(text, "dram_power_watts", dram.power);
+    Number(text, "dram_energy_joules", dram.total, kMicro);
+    Number(text, "dram_power_watts", dram.power, kMilli);
   }
   // A device that is lost keeps the energy that it used before.
   const Error* why = !present.total.ok()   ? &present.total.error()

@@ -237,7 +237,10 @@ TimePoint DeviceRecord::settled_until() const {
 
 // The curve holds readings; gain and offset of the sensor are taken out here.
 EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
-  if (!known()) return {};
+  return known() ? Corrected(time) : EnergyCurve::Point();  // Made in place: copies cost as much.
+}
+
+EnergyCurve::Point DeviceRecord::Corrected(TimePoint time) const {
   EnergyCurve::Point point = track_.curve().At(time);
   const SensorProfile& sensor = device_.sensor;
   point.energy = (point.energy - sensor.offset * (time - begin_ - point.dark)) / sensor.gain;

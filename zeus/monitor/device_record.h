@@ -80,6 +80,9 @@ class DeviceRecord {
  private:
   enum class Mode { kUndecided, kCounter, kPower };
 
+  // The curve at `time` as a calibrated sensor would have shown it; needs known().
+  EnergyCurve::Point Corrected(TimePoint time) const;
+
   void TakeEnergy(TimePoint now, const Visit& visit);
   void TakePower(TimePoint now, const Result<Watts>& power);
   void TakeTelemetry(TimePoint now, GpuReading reading);

@@ -118,9 +118,12 @@ Status Daemon::Build(Node node) {
   ZEUS_TRY(boards_,
            NodeBoards::Create(node, {.generation = SystemEntropy(),
                                      .cpu_energy_period = configuration_->cpu_energy_period}));
-  jobs_ = std::make_unique<JobBook>(
-      clock_, JobBook::Options{.ended = [this](const std::string& job) { book_->JobEnded(job); },
-                               .state_file = options_.jobs_file});
+  jobs_ = std::make_unique<JobBook>(clock_, JobBook::Options{.ended =
+                                                                 [this](const std::string& job) {
+                                                                   book_->JobEnded(job);
+                                                                   ShowJobs();
+                                                                 },
+                                                             .state_file = options_.jobs_file});
   // Programs that use the daemon do not measure these devices by themselves: nothing to share.
   ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
                                         {.thread = options_.recorder_thread,
@@ -163,6 +166,9 @@ Status Daemon::Build(Node node) {
   ZEUS_TRY(watch_,
            HolderWatch::Start([this](const std::string& lease) { book_->ProcessEnded(lease); }));
   if (options_.pods) WatchPods();
+  if (!options_.job_folder.empty()) {
+    ZEUS_TRY(job_folder_, JobFolder::Open(options_.job_folder, devices_->gpus().size()));
+  }
   return Ok();
 }
 
@@ -171,8 +177,23 @@ void Daemon::WatchPods() {
   for (const NodeDevice& gpu : devices_->gpus()) devices.insert(gpu.id);
   PodWatch::Options options = *options_.pods;
   options.before_change = [this] { BookEnergy(); };
+  options.board_of = [this](const std::string& part) { return BoardOf(part); };
   options.begun = [this] { RecorderWanted(); };
   pods_ = std::make_unique<PodWatch>(clock_, *jobs_, std::move(devices), std::move(options));
+}
+
+// Parts never move to another board, so the driver is asked once for each.
+std::optional<std::string> Daemon::BoardOf(const std::string& part) {
+  for (const NodeDevice& gpu : devices_->gpus()) {
+    if (boards_of_parts_.contains(part)) break;
+    DriverAccess* const driver = DriverAccessOf(*gpu.gpu);
+    if (driver == nullptr) continue;
+    const auto parts = driver->Partitions();
+    if (!parts.ok()) continue;
+    for (const std::string& one : parts.value()) boards_of_parts_[one] = gpu.id;
+  }
+  const auto known = boards_of_parts_.find(part);
+  return known == boards_of_parts_.end() ? std::nullopt : std::optional(known->second);
 }
 
 Status Daemon::Start() {
@@ -180,6 +201,7 @@ Status Daemon::Start() {
     log::Warning("the jobs of before are forgotten: {}", loaded.error().message);
   BookGap();
   BookEnergy();  // From here on.
+  ShowJobs();
   ZEUS_TRY(const auto adopted, book_->Load());
   ZEUS_RETURN_IF_ERROR(desk_->Start(*book_));
   for (const LeaseBook::Adopted& one : adopted) {
@@ -210,6 +232,7 @@ TimePoint Daemon::Step() {
   const TimePoint leases = book_->Step();
   TakePendingJobs();
   const TimePoint jobs = jobs_->Step();
+  ShowJobs();
   BookEnergy(Booking::kWhatIsKnown);
   jobs_->SaveEnergy();
   history_->Update();

@@ -25,6 +25,7 @@
 #include "zeus/daemon/device_desk.h"
 #include "zeus/daemon/holder_watch.h"
 #include "zeus/daemon/job_book.h"
+#include "zeus/daemon/job_folder.h"
 #include "zeus/daemon/lease_book.h"
 #include "zeus/daemon/pod_watch.h"
 #include "zeus/device/knobs/knob_journal.h"
@@ -51,6 +52,7 @@ struct DaemonOptions {
   std::filesystem::path audit_file{};     // Empty: entries are kept in memory only.
   // Where hooks of schedulers leave messages while no daemon answers; empty: nowhere.
   std::filesystem::path pending_jobs{};
+  std::filesystem::path job_folder{};                 // See JobFolder; empty: none.
   std::map<std::string, std::string> device_files{};  // By UUID: "/dev/nvidia0".
   Seconds longest_apply{12};                          // Beyond it a request for a lease fails.
   bool recorder_thread = true;
@@ -166,6 +168,8 @@ class Daemon {
   Status RestoreAll();
   TimePoint SampleProcesses();
   void WatchPods();
+  std::optional<std::string> BoardOf(const std::string& part);
+  void ShowJobs();
   Grant GrantOf(const Configuration& rules, const Caller& caller) const;
   Result<std::vector<std::string>> DevicesAt(const std::vector<std::int64_t>& positions) const;
   std::string LimitJob(const Caller& caller, const Grant& grant, const JobSpec& spec);
@@ -218,6 +222,9 @@ class Daemon {
   std::unique_ptr<LeaseBook> book_;
   std::unique_ptr<HolderWatch> watch_;
   std::unique_ptr<PodWatch> pods_;
+  std::map<std::string, std::string> boards_of_parts_{};  // Used by pods_ alone.
+  std::mutex showing_;                                    // Later jobs are shown later.
+  std::unique_ptr<JobFolder> job_folder_{};               // Null where it is not asked for.
   std::unique_ptr<Ticker> pod_asker_;  // Asks the kubelet; null where there is none.
   std::unique_ptr<Ticker> clerk_;      // Deadlines of leases, jobs.
   std::unique_ptr<Ticker> sampler_;    // Utilisation by processes; null where nothing tells it.

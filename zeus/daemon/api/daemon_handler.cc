@@ -66,8 +66,7 @@ DaemonHandler::DaemonHandler(Daemon& daemon, NodeMetrics& metrics, Options optio
   AddWatchRoutes(daemon_, routes_);
   AddJobRoutes(daemon_, routes_);
   AddOperatorRoutes(daemon_, routes_);
-  AddReferenceRoutes(daemon_, {.groups = options_.groups, .tokens = options_.tokens != nullptr},
-                     routes_);
+  AddReferenceRoutes(daemon_, {.groups = options_.groups, .tokens = NeedsIdentity()}, routes_);
   AddSystemRoutes();
   openapi_ = JsonText(OpenApiDocument(routes_.routes(), Version()));
 }
@@ -159,12 +158,20 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
     }
     metrics_.CountDenial(NodeMetrics::Denial::kToken);
     if (!route.open) admitted.refusal = Unauthorized(claims.error().message);
-  } else if (tcp && options_.tokens != nullptr && !route.open) {
+  } else if (tcp && request.certificate &&
+             daemon_.clock().WallNow() < request.certificate->expires) {
+    Caller bearer = *admitted.caller;
+    bearer.subject = "cert:" + request.certificate->name;
+    admitted.token_expires = request.certificate->expires;
+    admitted.grant = std::make_shared<const Grant>(daemon_.GrantOf(bearer));
+    admitted.caller = std::make_shared<const Caller>(std::move(bearer));
+    return admitted;
+  } else if (tcp && NeedsIdentity() && !route.open) {
     metrics_.CountDenial(NodeMetrics::Denial::kNoToken);
     admitted.refusal = Unauthorized("this needs a token: Authorization: Bearer …");
   }
-  // Where there are no tokens, callers over TCP are strangers.
-  if (tcp && options_.tokens == nullptr)
+  // Where nobody can say who they are, callers over TCP are strangers.
+  if (tcp && !NeedsIdentity())
     admitted.grant = std::make_shared<const Grant>(daemon_.configuration()->defaults);
   else
     admitted.grant = peer->GrantFrom(daemon_);

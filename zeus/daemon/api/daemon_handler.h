@@ -27,8 +27,9 @@ class DaemonHandler final : public http::RequestHandler {
  public:
   struct Options {
     std::set<ApiGroup> groups{ApiGroup::kGpuControl, ApiGroup::kGpuRead, ApiGroup::kCpuRead};
-    AccessTokens* tokens = nullptr;                 // Null: no token is accepted.
-    http::AccessLog* log = nullptr;                 // Null: requests are not logged.
+    AccessTokens* tokens = nullptr;  // Null: no token is accepted.
+    bool certificates = false;       // Certificates of clients over TCP say who they are.
+    http::AccessLog* log = nullptr;  // Null: requests are not logged.
     const web::Application* application = nullptr;  // Null: there are no pages.
     http::OriginGuard::Options origins{};           // The names of the address over TCP.
   };
@@ -61,6 +62,8 @@ class DaemonHandler final : public http::RequestHandler {
     return options_.application != nullptr && web::Application::Has(request);
   }
   Admitted AdmitTo(const NodeRoute& route, const http::Request& request);
+  // Whether callers over TCP must say who they are.
+  bool NeedsIdentity() const { return options_.tokens != nullptr || options_.certificates; }
   Admitted Identify(const NodeRoute& route, const http::Request& request);
   std::optional<http::Answer> Refuse(const NodeRoute& route, const http::Request& request,
                                      const Admitted& admitted);

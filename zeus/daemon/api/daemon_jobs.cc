@@ -77,6 +77,7 @@ Result<Daemon::JobStart> Daemon::BeginJob(const Caller& caller, const Grant& gra
           fmt::format("devices: there is no device {}: GET /v1/node lists them", Quote(device)));
   BookEnergy();
   ZEUS_TRY(const JobBook::Registered registered, jobs_->Register(spec, begun));
+  ShowJobs();
   RecorderWanted();
   JobStart start{.id = spec.id};
   if (registered != JobBook::Registered::kAlready)
@@ -94,6 +95,18 @@ Status Daemon::BeginStep(const Caller& caller, const Grant& grant, std::string_v
   const std::string refused = view ? LimitJob(caller, grant, view->spec) : "";
   if (!refused.empty()) log::Warning("{}: {}", job, refused);
   return Ok();
+}
+
+void Daemon::ShowJobs() {
+  if (!job_folder_) return;
+  const std::lock_guard lock(showing_);
+  JobFolder::Jobs jobs;
+  for (const NodeDevice& gpu : devices_->gpus())
+    for (const std::string& job : jobs_->JobsWith(gpu.id))
+      if (std::string name = NameForOthers(job); !name.empty())
+        jobs[gpu.index].insert(std::move(name));
+  if (const Status shown = job_folder_->Show(jobs); !shown.ok())
+    log::Warning("other programs do not see which job has which GPU: {}", shown.error().message);
 }
 
 // Messages.

@@ -8,8 +8,8 @@
 #include "zeus/base/detached_call.h"
 #include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/driver_access.h"
 #include "zeus/device/nvml/nvml_session.h"
-#include "zeus/device/nvml/partitions.h"
 #include "zeus/device/nvml/testing/broken_libraries.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
 #include "zeus/device/testing/environment.h"
@@ -219,15 +219,23 @@ TEST_F(NvmlDiscoveryTest, AnUnknownUuidIsAnErrorWhereAllGpusAreKnown) {
   EXPECT_EQ(Discover().error().code, ErrorCode::kInvalidArgument);
 }
 
-TEST_F(NvmlDiscoveryTest, TheBoardOfAMigInstanceIsFound) {
+TEST_F(NvmlDiscoveryTest, ABoardTellsItsMigInstancesUnlessItIsLetGo) {
   fake_.board(1).partitions = {"MIG-aaaa", "MIG-bbbb"};
-  fake_.board(2).partitions = {"MIG-cccc"};
-  const auto board = BoardOfPartition(fake_.api(), "MIG-bbbb");
-  ASSERT_TRUE(board.ok()) << board.error().message;
-  EXPECT_EQ(board.value(), fake_.board(1).uuid);
-  const auto none = BoardOfPartition(fake_.api(), "MIG-dddd");
-  ASSERT_FALSE(none.ok());
-  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  std::vector<std::string> parts;
+  for (const auto& gpu : found.value().gpus) {
+    DriverAccess* const driver = DriverAccessOf(*gpu);
+    ASSERT_NE(driver, nullptr);
+    const auto own = driver->Partitions();
+    ASSERT_TRUE(own.ok()) << own.error().message;
+    parts.insert(parts.end(), own.value().begin(), own.value().end());
+    EXPECT_EQ(own.value().empty(), gpu->identity().uuid != fake_.board(1).uuid);
+    ASSERT_TRUE(driver->LetGo().ok());
+    EXPECT_EQ(driver->Partitions().error().code, ErrorCode::kUnavailable);
+    driver->TakeBack();
+  }
+  EXPECT_EQ(parts, (std::vector<std::string>{"MIG-aaaa", "MIG-bbbb"}));
 }
 
 TEST_F(NvmlDiscoveryTest, MigModeIsToldWithTheWayOut) {

@@ -9,6 +9,7 @@
 
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"
+#include "zeus/device/nvml/partitions.h"
 
 namespace zeus::nvml {
 
@@ -213,6 +214,11 @@ Result<ThrottleReasons> NvmlGpu::CurrentThrottleReasons() { return ReadSensor(th
 
 Result<Hertz> NvmlGpu::CurrentClock(ClockDomain domain) {
   return ReadSensor(domain == ClockDomain::kGraphics ? graphics_clock_ : memory_clock_);
+}
+
+Result<std::vector<std::string>> NvmlGpu::Partitions() {
+  ZEUS_TRY(const HeldTarget target, CurrentTarget());
+  return ReadPartitions(target);
 }
 
 Result<std::vector<ProcessSample>> NvmlGpu::ProcessSamples(WallTime since) {

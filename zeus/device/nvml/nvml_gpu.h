@@ -113,6 +113,7 @@ class NvmlGpu final : public Gpu, public DriverAccess {
   Result<MemoryUse> CurrentMemoryUse() override;
   Result<ThrottleReasons> CurrentThrottleReasons() override;
   Result<std::vector<ProcessSample>> ProcessSamples(WallTime since) override;
+  Result<std::vector<std::string>> Partitions() override;
 
   Result<PowerLimit> CurrentPowerLimit() override;
   Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override;
