@@ -29,7 +29,7 @@ struct RuleMatch {
   std::optional<bool> contained{};
   std::string cgroup{};                 // A shell pattern: "*/kubepods*/*"; empty: any.
   std::string name_space{};             // Kubernetes namespace of the caller's pod; empty: any.
-  std::vector<std::string> subjects{};  // Of tokens, and certificates: "ci", "cert:ci".
+  std::vector<std::string> subjects{};  // Tokens are "ci", certificates "cert:ci".
 };
 
 struct AccessRule {

@@ -241,7 +241,7 @@ TEST_F(JobStepsTest, JobsThatCameAndWentSinceTheLastLookSurviveAKill) {
   ASSERT_TRUE(killed.End("second").ok());
   ASSERT_TRUE(killed.Register(Spec("fourth")).ok());
   ASSERT_TRUE(killed.End("third").ok());
-  killed.SetCounter("GPU-1", Joules(1100));  // Nobody wrote this down.
+  killed.SetCounter("GPU-1", Joules(1100));  // It is never written down.
 
   JobBook book(clock_, WithFile());
   ASSERT_TRUE(book.Load().ok());

@@ -41,7 +41,7 @@ Status StateLog::Replace(std::string_view state) {
   return Ok();
 }
 
-// Somebody may have removed the file, or put another in its place.
+// The file may have been removed, and another may be in its place.
 bool StateLog::IsStillThere() const {
   struct stat state {};
   return file_ && ::fstat(file_->get(), &state) == 0 && state.st_nlink > 0 &&

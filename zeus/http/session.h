@@ -131,14 +131,6 @@ class Session final : public SessionControl,
     co_return !failure;
   }
 
-  // A request, with the share of the memory budget that its body takes. It lives as long as a
-  // worker uses it, even after the connection has given up waiting.
-  struct Incoming {
-    explicit Incoming(MemoryBudget& bodies) : memory(bodies) {}
-    Request request{};
-    MemoryBudget::Share memory;
-  };
-
   // Reads a request and answers it. Returns false when the connection is to be closed.
   asio::awaitable<bool> ServeOne() {
     const bool arrives = co_await Arrives();
@@ -290,11 +282,7 @@ class Session final : public SessionControl,
     if (const auto wanted = message.find("Zeus-Namespace"); wanted != message.end())
       request.wanted_name_space = std::string(wanted->value());
     const std::string id = text("X-Request-Id");
-    const bool plain = !id.empty() && id.size() <= 100 &&
-                       id.find_first_not_of(
-                           "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
-                           "TUVWXYZ-_.:") == std::string::npos;
-    request.id = plain ? id : context_.make_request_id();
+    request.id = IsPlainId(id) ? id : context_.make_request_id();
     request.peer = peer_.attendance->peer();
     request.certificate = certificate_;
     return request;

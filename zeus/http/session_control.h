@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,21 @@ struct SessionContext {
   std::shared_ptr<Courier> courier;
   SharedChunk& chunk;
 };
+
+// A request, with the share of the memory budget that its body takes. It lives as long as a
+// worker uses it, even after the connection has given up waiting.
+struct Incoming {
+  explicit Incoming(MemoryBudget& bodies) : memory(bodies) {}
+  Request request{};
+  MemoryBudget::Share memory;
+};
+
+// Whether a client's name for its request may stand in the log.
+inline bool IsPlainId(std::string_view id) {
+  constexpr std::string_view kPlain =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:";
+  return !id.empty() && id.size() <= 100 && id.find_first_not_of(kPlain) == std::string_view::npos;
+}
 
 // The latest bytes that connections share, as a chunk: a thousand streams send it, and it is made
 // once. Used on the thread of the sockets alone.
