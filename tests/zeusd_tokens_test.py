@@ -343,10 +343,12 @@ class ZeusdTlsTest(TcpTestCase):
     def test_a_certificate_of_somebody_else_or_of_another_time_is_refused(self):
         server, authority = self.serve_with_authority()
         stranger = self.certificate("stranger")
-        stale = self.signed_by(authority, "/CN=controller")
-        subprocess.run(["openssl", "x509", "-in", stale[0], "-CA", authority[0], "-CAkey", authority[1],
-                        "-set_serial", "7", "-days", "-1", "-out", stale[0] + ".old"], check=True, capture_output=True)
-        for client in (self.signed_by(stranger, "/CN=controller"), stranger, [stale[0] + ".old", stale[1]]):
+        key, asked, stale = (os.path.join(self.folder, "stale." + kind) for kind in ("key", "csr", "pem"))
+        subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-subj", "/CN=controller", "-keyout", key, "-out", asked], check=True, capture_output=True)
+        subprocess.run(["openssl", "x509", "-req", "-in", asked, "-CA", authority[0], "-CAkey", authority[1], "-set_serial",
+                        "7", "-days", "-1", "-out", stale], check=True, capture_output=True)
+        for client in (self.signed_by(stranger, "/CN=controller"), stranger, [stale, key]):
             with self.assertRaises((ssl.SSLError, ConnectionError)):
                 self.call(None, connection=self.showing(server, client))
         self.assertEqual(self.limits(), [LIMIT, LIMIT])
