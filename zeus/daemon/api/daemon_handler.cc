@@ -121,7 +121,37 @@ void DaemonHandler::Disconnected(const http::ConnectionPeer& peer) {
   daemon_.book().ConnectionClosed(static_cast<const Peer&>(peer).caller()->connection);
 }
 
-// Finds the caller of a request: the process behind the connection, or the bearer of a token.
+// Browsers name a page's origin when it is another one, or when it changes something; the page of
+// the daemon itself only reads.
+std::optional<http::Answer> DaemonHandler::RefusePage(const http::Request& request) const {
+  if (!request.origin.empty())
+    return http::RefusalAnswer(403, "permission_denied", "web pages get no answers here");
+  if (const auto why = guard_.Refuse(request, false))
+    return http::RefusalAnswer(403, "permission_denied", *why);
+  return std::nullopt;
+}
+
+DaemonHandler::Admitted DaemonHandler::AdmitAs(Caller bearer,
+                                               std::optional<WallTime> expires) const {
+  Admitted admitted;
+  admitted.token_expires = expires;
+  admitted.grant = std::make_shared<const Grant>(daemon_.GrantOf(bearer));
+  admitted.caller = std::make_shared<const Caller>(std::move(bearer));
+  return admitted;
+}
+
+// The caller that a request's certificate names; nullopt without one that is valid now.
+std::optional<Caller> DaemonHandler::CertifiedCaller(const http::Request& request,
+                                                     const Caller& connected) const {
+  const bool valid = request.certificate && clock().WallNow() < request.certificate->expires;
+  if (!valid || connected.transport != Caller::Transport::kTcp) return std::nullopt;
+  Caller caller = connected;
+  caller.subject = "cert:" + request.certificate->name;
+  return caller;
+}
+
+// Finds the caller of a request: the process behind the connection, the bearer of a token, or the
+// owner of a certificate.
 DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
                                                 const http::Request& request) {
   Admitted admitted;
@@ -132,17 +162,8 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
   }
   admitted.caller = peer->caller();
   const bool tcp = admitted.caller->transport == Caller::Transport::kTcp;
-  // Browsers name a page's origin when it is another one, or when it changes something; the page of
-  // the daemon itself only reads.
-  if (tcp && !request.origin.empty()) {
-    admitted.refusal =
-        http::RefusalAnswer(403, "permission_denied", "web pages get no answers here");
-    return admitted;
-  }
-  if (const auto why = tcp ? guard_.Refuse(request, false) : std::nullopt) {
-    admitted.refusal = http::RefusalAnswer(403, "permission_denied", *why);
-    return admitted;
-  }
+  if (tcp) admitted.refusal = RefusePage(request);
+  if (admitted.refusal) return admitted;
   if (options_.tokens != nullptr && !request.authorization.empty()) {
     const std::string_view text = request.authorization;
     const auto claims = options_.tokens->Check(
@@ -151,21 +172,12 @@ DaemonHandler::Admitted DaemonHandler::Identify(const NodeRoute& route,
       Caller bearer = *admitted.caller;
       bearer.token_scopes = claims.value().scopes;
       if (tcp) bearer.subject = claims.value().subject;
-      admitted.token_expires = claims.value().expires;
-      admitted.grant = std::make_shared<const Grant>(daemon_.GrantOf(bearer));
-      admitted.caller = std::make_shared<const Caller>(std::move(bearer));
-      return admitted;
+      return AdmitAs(std::move(bearer), claims.value().expires);
     }
     metrics_.CountDenial(NodeMetrics::Denial::kToken);
     if (!route.open) admitted.refusal = Unauthorized(claims.error().message);
-  } else if (tcp && request.certificate &&
-             daemon_.clock().WallNow() < request.certificate->expires) {
-    Caller bearer = *admitted.caller;
-    bearer.subject = "cert:" + request.certificate->name;
-    admitted.token_expires = request.certificate->expires;
-    admitted.grant = std::make_shared<const Grant>(daemon_.GrantOf(bearer));
-    admitted.caller = std::make_shared<const Caller>(std::move(bearer));
-    return admitted;
+  } else if (auto certified = CertifiedCaller(request, *admitted.caller)) {
+    return AdmitAs(*std::move(certified), request.certificate->expires);
   } else if (tcp && NeedsIdentity() && !route.open) {
     metrics_.CountDenial(NodeMetrics::Denial::kNoToken);
     admitted.refusal = Unauthorized("this needs a token: Authorization: Bearer …");

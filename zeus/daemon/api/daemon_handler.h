@@ -64,6 +64,10 @@ class DaemonHandler final : public http::RequestHandler {
   Admitted AdmitTo(const NodeRoute& route, const http::Request& request);
   // Whether callers over TCP must say who they are.
   bool NeedsIdentity() const { return options_.tokens != nullptr || options_.certificates; }
+  std::optional<http::Answer> RefusePage(const http::Request& request) const;
+  Admitted AdmitAs(Caller bearer, std::optional<WallTime> expires) const;
+  std::optional<Caller> CertifiedCaller(const http::Request& request,
+                                        const Caller& connected) const;
   Admitted Identify(const NodeRoute& route, const http::Request& request);
   std::optional<http::Answer> Refuse(const NodeRoute& route, const http::Request& request,
                                      const Admitted& admitted);
