@@ -10,6 +10,7 @@
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/daemon/cgroup.h"
+#include "zeus/daemon/job_book_found.h"
 #include "zeus/daemon/job_processes.h"
 
 namespace zeus::daemon {
@@ -261,15 +262,6 @@ std::set<std::string> JobBook::DevicesOf(const Caller& caller) const {
 }
 
 // Energy.
-
-struct JobBook::Found {
-  std::string cgroup{};
-  std::vector<ProcessIdentity> ancestry{};  // Itself first; empty where it has ended.
-
-  bool Has(const ProcessIdentity& process) const {
-    return std::ranges::find(ancestry, process) != ancestry.end();
-  }
-};
 
 std::map<std::int64_t, JobBook::Found> JobBook::Find(const Slice& slice) const {
   std::map<std::int64_t, Found> processes;

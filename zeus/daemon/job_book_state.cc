@@ -9,6 +9,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/daemon/job_book.h"
+#include "zeus/daemon/job_book_found.h"
 
 // The jobs of a book as JSON: in the state file, and as clients see them.
 namespace zeus::daemon {
