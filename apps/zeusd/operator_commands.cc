@@ -15,6 +15,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/daemon/access_tokens.h"
 #include "zeus/device/knobs/knob_repair.h"
@@ -144,6 +145,25 @@ Result<Json> Get(http::Client& client, const std::string& path) {
   return ParseJson(reply.body);
 }
 
+// "power budget of http://head:8000 for n1: granted 1.2 s ago"
+std::string BudgetText(const Json& budget) {
+  std::string text = fmt::format("power budget of {} for {}: ", budget.value("server", ""),
+                                 budget.value("node", ""));
+  const bool once = budget.contains("granted_seconds_ago") &&
+                    budget["granted_seconds_ago"].is_number();
+  if (!once)
+    text += "no grant has ever come, so its GPUs stay at their fallback";
+  else
+    text += fmt::format("the latest grant came {} ago{}",
+                        TimeText(Seconds(budget["granted_seconds_ago"].get<double>())),
+                        budget.value("state", "") == "fallback"
+                            ? ", and has expired: its GPUs are at their fallback"
+                            : "");
+  if (budget.contains("trouble") && budget["trouble"].is_string())
+    text += " (" + budget["trouble"].get<std::string>() + ")";
+  return text;
+}
+
 Result<int> ShowStatus(const std::string& socket, bool json) {
   ZEUS_TRY(const auto client, http::Client::Create({.url = "unix:" + socket}));
   ZEUS_TRY(const Json node, Get(*client, "/v1/node"));
@@ -159,6 +179,8 @@ Result<int> ShowStatus(const std::string& socket, bool json) {
                         gpu.value("model", ""));
   text += fmt::format("you are {} with the scopes {}\n", who.value("subject", ""),
                       fmt::join(who["scopes"].get<std::vector<std::string>>(), " "));
+  if (node.contains("budget") && node["budget"].is_object())
+    text += BudgetText(node["budget"]) + "\n";
   for (const Json& lease : leases["leases"])
     text += fmt::format("{}  {}  {}  {}\n", lease.value("id", ""), lease.value("state", ""),
                         lease.value("subject", ""), lease.value("name", ""));

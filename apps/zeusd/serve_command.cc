@@ -59,29 +59,35 @@ void AddTcpOptions(Verb verb, ServeOptions& options) {
 }
 
 void AddBudgetOptions(Verb verb, ServeOptions::Budget& budget) {
-  verb.AddOption("--budget-server", budget.server,
-                 "Keep the GPUs within the power budget that this zeus serve shares out")
-      .Check(NotEmpty())
-      .TypeName("URL");
+  const Option server =
+      verb.AddOption("--budget-server", budget.server,
+                     "Keep the GPUs within the power budget that this zeus serve shares out")
+          .Check(NotEmpty())
+          .TypeName("URL");
   verb.AddOption("--budget-token-file", budget.token_file,
                  "The file with the token called node:NAME")
+      .Needs(server)
       .Check(NotEmpty())
       .TypeName("FILE");
   verb.AddOption("--budget-ca", budget.authorities,
                  "PEM file of the certificates to trust, instead of the system's")
+      .Needs(server)
       .Check(NotEmpty())
       .TypeName("FILE");
   verb.AddOption("--budget-node", budget.node,
                  "The name of this node in the budget; that of the machine by default")
+      .Needs(server)
       .Check(NotEmpty())
       .TypeName("NAME");
   verb.AddOption("--budget-fallback", budget.fallback,
                  "Watts of a GPU before the first grant; its lowest limit by default")
+      .Needs(server)
       .Check(NumberBetween(1, 1e5))
       .TypeName("WATTS");
   verb.AddFlag("--budget-guarded", budget.guarded,
                "A service manager starts this daemon again within seconds, so that its grants end "
-               "in time even when it is killed");
+               "in time even when it is killed")
+      .Needs(server);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ GrantBook::Options BookOptions(const BudgetConfiguration& configuration,
 }
 
 std::vector<GrantDomain> DomainsOf(const BudgetConfiguration& configuration) {
-  std::vector<GrantDomain> domains = {{.name = "site"}};
+  std::vector<GrantDomain> domains = {{.name = kRootDomain}};
   for (const DomainSpec& spec : configuration.domains) {
     std::size_t parent = 0;
     for (std::size_t i = 0; i < domains.size(); ++i)
@@ -234,6 +234,7 @@ void BudgetServer::AskForDevices(const GrantBook::NodeView& node, Question& ques
     const auto [place, added] = question.index.emplace(name, question.names.size());
     if (added) {
       question.names.push_back(name);
+      question.idle.push_back(idle);
       question.devices.emplace_back();
       question.problem.jobs.push_back(MakeJob(name, report, device, idle));
     }
@@ -284,7 +285,8 @@ void BudgetServer::Apply(const Question& question, const water_filling::Allocati
                      .grant = grant,
                      .gpus = job.gpus(),
                      .weight = job.weight,
-                     .assumed = job.curve->assumed()});
+                     .assumed = job.curve->assumed(),
+                     .idle = question.idle[i]});
     for (const auto& key : question.devices[i]) {
       const Watts rise = grant.limit - wanted[key];
       // A small rise is not worth a message.
@@ -295,13 +297,51 @@ void BudgetServer::Apply(const Question& question, const water_filling::Allocati
   }
 }
 
+BudgetServer::Slowdowns BudgetServer::SlowdownsOf(const Question& question,
+                                                  const water_filling::Allocation& allocation) {
+  Slowdowns slowdowns;
+  double sum = 0;
+  for (std::size_t i = 0; i < allocation.jobs.size(); ++i) {
+    if (question.idle[i]) continue;
+    const int gpus = question.problem.jobs[i].gpus();
+    slowdowns.gpus += gpus;
+    sum += gpus * allocation.jobs[i].slowdown;
+    slowdowns.worst = std::max(slowdowns.worst, allocation.jobs[i].slowdown);
+  }
+  if (slowdowns.gpus > 0) slowdowns.mean = sum / slowdowns.gpus;
+  return slowdowns;
+}
+
+// Doubts speak of the budgets that people set, of which a part may not be granted now.
+std::vector<std::string> BudgetServer::DoubtsAbout(const Question& question,
+                                                   const std::vector<Watts>& budgets) const {
+  water_filling::Problem problem = question.problem;
+  for (std::size_t i = 0; i < budgets.size(); ++i) {
+    water_filling::Domain& domain = problem.domains[i];
+    domain.reserved += std::max(Watts(0), budgets[i] - domain.watts);
+    domain.watts = budgets[i];
+  }
+  return Doubts(problem);
+}
+
+// By how much each domain's budget is exceeded whatever is decided.
+void BudgetServer::NoteMissing(const std::vector<Watts>& missing) {
+  figures_.missing = Watts(0);
+  for (const Watts watts : missing) figures_.missing = std::max(figures_.missing, watts);
+}
+
 void BudgetServer::Decide(TimePoint now) {
   const Question question = Ask(book_->View(now), limits_);
   next_decision_ = now + configuration_.period;
+  std::vector<Watts> missing;
   if (question.problem.jobs.empty()) {
     allocation_.reset();
     jobs_.clear();
-    return;
+    doubts_.clear();
+    slowdowns_ = {};
+    for (const water_filling::Domain& domain : question.problem.domains)
+      missing.push_back(domain.reserved - domain.watts);
+    return NoteMissing(missing);
   }
   auto allocation = water_filling::Solve(question.problem);
   if (!allocation.ok()) {
@@ -314,9 +354,11 @@ void BudgetServer::Decide(TimePoint now) {
   if (is_short && !was_short)
     for (const std::string& trouble : allocation.value().troubles) Note("infeasible", trouble);
   if (was_short && !is_short) Note("feasible", "the lowest limits fit into the budget again");
-  figures_.missing = Watts(0);
   for (const water_filling::DomainUse& use : allocation.value().domains)
-    figures_.missing = std::max(figures_.missing, use.missing);
+    missing.push_back(use.missing);
+  NoteMissing(missing);
+  slowdowns_ = SlowdownsOf(question, allocation.value());
+  doubts_ = DoubtsAbout(question, BudgetsNow());
   allocation_ = std::move(allocation).value();
 }
 
@@ -366,7 +408,10 @@ void BudgetServer::NoteSilence(TimePoint now) {
 
 TimePoint BudgetServer::Step() {
   const std::lock_guard lock(mutex_);
-  const TimePoint now = clock_.Now();
+  return StepNow(clock_.Now());
+}
+
+TimePoint BudgetServer::StepNow(TimePoint now) {
   if (shut_out_) return now + kStepPeriod;
   const Status current = repository_.CheckCurrent(incarnation_);
   if (current.ok())
@@ -424,8 +469,13 @@ Result<Grant> BudgetServer::Report(const NodeReport& report) {
 
 // --- wishes of people ---
 
-void BudgetServer::Urgent() {
+// Decides anew at once, so that the next look shows what the wish has changed.
+void BudgetServer::Obey() {
   next_decision_ = TimePoint();
+  (void)StepNow(clock_.Now());
+}
+
+void BudgetServer::Urgent() {
   if (urgent_) urgent_();
 }
 
@@ -475,6 +525,7 @@ Status BudgetServer::SetWatts(const Wish& wish) {
     }
     Note("budget", fmt::format("the budget of {} is {}", book_->domains()[domain].name,
                                PowerText(wish.watts)));
+    Obey();
   }
   Urgent();
   return Ok();
@@ -499,6 +550,7 @@ Result<Target> BudgetServer::AddTarget(Target target, bool confirmed) {
          fmt::format("{} from {} to {}: {}", book_->domains()[domain].name, ToText(target.start),
                      ToText(target.end),
                      target.watts ? PowerText(*target.watts) : "the budget without targets"));
+    Obey();
   }
   Urgent();
   return target;
@@ -517,6 +569,7 @@ Status BudgetServer::RemoveTarget(const std::string& id) {
       targets_ = before;
       return saved;
     }
+    Obey();
   }
   Urgent();
   return Ok();
@@ -538,6 +591,7 @@ Status BudgetServer::Forget(const std::string& node) {
     ZEUS_RETURN_IF_ERROR(Save({.removed = {node}}));
     book_->Forget(node);
     silent_.erase(node);
+    Obey();
   }
   Urgent();
   return Ok();

@@ -71,6 +71,7 @@ class BudgetServer {
   struct DomainFigures {
     std::string name{};
     Watts budget{};
+    Watts limit{};  // Part of it that may be granted now.
     Watts committed{};
     Watts drawn{};
     double price = 0;
@@ -82,6 +83,8 @@ class BudgetServer {
     std::uint64_t grants = 0;
     std::uint64_t store_failures = 0;
     Watts missing{};  // By which the lowest limits exceed the budget.
+    std::optional<double> mean_slowdown{};  // Over the GPUs that work.
+    std::optional<double> worst_slowdown{};
     Watts swing{};    // Sum of the changes of wanted caps at the latest decision.
   };
   Figures figures();
@@ -96,6 +99,13 @@ class BudgetServer {
     std::vector<std::vector<std::pair<std::string, std::string>>> devices{};  // Node and device.
     std::vector<std::string> names{};
     std::map<std::string, std::size_t> index{};  // Positions of the names.
+    std::vector<bool> idle{};                    // Devices that wait for a job.
+  };
+  // Over the GPUs that work.
+  struct Slowdowns {
+    double mean = 1;
+    double worst = 1;
+    int gpus = 0;
   };
   struct JobLine {
     std::string name{};
@@ -103,6 +113,7 @@ class BudgetServer {
     int gpus = 0;
     double weight = 1;
     bool assumed = false;
+    bool idle = false;
   };
 
   // How much a device wants, as far as its draw tells.
@@ -122,7 +133,13 @@ class BudgetServer {
   void SetLimits();
   Question Ask(const std::vector<GrantBook::NodeView>& nodes,
                const std::vector<Watts>& limits) const;
+  static Slowdowns SlowdownsOf(const Question& question,
+                               const water_filling::Allocation& allocation);
+  std::vector<std::string> DoubtsAbout(const Question& question,
+                                       const std::vector<Watts>& budgets) const;
   void Decide(TimePoint now);
+  void NoteMissing(const std::vector<Watts>& missing);
+  TimePoint StepNow(TimePoint now);
   water_filling::SharedCurve CurveOf(const JobReport* report, const GrantBook::DeviceView& device,
                                      bool idle) const;
   water_filling::Job MakeJob(const std::string& name, const JobReport* report,
@@ -138,6 +155,7 @@ class BudgetServer {
   void NoteSilence(TimePoint now);
   Watts LeastOf(std::size_t domain, TimePoint now);
   Status CheckWish(std::size_t domain, Watts before, Watts wanted);
+  void Obey();
   void Urgent();
 
   const BudgetConfiguration configuration_;
@@ -159,6 +177,8 @@ class BudgetServer {
   std::vector<Watts> limits_{};
   std::optional<water_filling::Allocation> allocation_{};
   std::vector<JobLine> jobs_{};
+  Slowdowns slowdowns_{};
+  std::vector<std::string> doubts_{};
   std::map<std::string, bool> silent_{};
   std::map<std::string, Appetite> appetites_{};  // By device.
   std::deque<Event> events_{};

@@ -1,8 +1,10 @@
 #include "zeus/budget/budget_server.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -197,6 +199,95 @@ TEST_F(BudgetServerTest, ANodeThatReportsIsNotForgotten) {
   EXPECT_TRUE(server_->Forget("n2").ok());
 }
 
+TEST_F(BudgetServerTest, IdleGpusAreNoJobsAndSlowNobodyDown) {
+  const auto report = [&](const std::string& node, double utilization) {
+    NodeLease& lease = leases_.try_emplace(node, node + " session").first->second;
+    NodeReport told = lease.BeginReport();
+    told.node = node;
+    told.devices = {{.id = "GPU-" + node,
+                     .lowest = 100_W,
+                     .highest = 300_W,
+                     .cap = 100_W,
+                     .fallback = 100_W,
+                     .power = 40_W,
+                     .utilization = utilization}};
+    (void)server_->Report(told);
+  };
+  report("n1", 1);
+  report("n3", 0);
+  server_->Step();
+  const Json jobs = server_->ShowJobs();
+  ASSERT_EQ(jobs.at("jobs").size(), 1U);
+  EXPECT_EQ(jobs.at("jobs").at(0).at("name"), "n1/GPU-n1");
+  EXPECT_EQ(jobs.at("idle").at("gpus"), 1);
+  // The one that works has all it can use, so nobody pays, however low the idle one is kept.
+  EXPECT_EQ(server_->Show().at("mean_slowdown"), jobs.at("jobs").at(0).at("slowdown"));
+  const auto effect = server_->Effect({.watts = 900_W});
+  ASSERT_TRUE(effect.ok());
+  EXPECT_THAT(effect.value(), ::testing::Contains(HasSubstr("of 1 jobs")));
+}
+
+TEST_F(BudgetServerTest, WattsReservedForSilentNodesAreMissedToo) {
+  Run(20s);
+  most_ = 1e9;
+  Run(10s, {"n1"});
+  // The other three keep what they had: more than the whole budget of now.
+  const double reserved = Domain(0).at("committed_watts").get<double>() - caps_["n1"].value();
+  ASSERT_TRUE(server_->SetWatts({.watts = 300_W, .confirmed = true}).ok());
+  EXPECT_GT(reserved, 300);
+  EXPECT_NEAR(server_->Show().at("missing_watts").get<double>(), reserved + 100 - 300, 1);
+}
+
+TEST_F(BudgetServerTest, AWishShowsInTheNextLook) {
+  Run(20s);
+  ASSERT_TRUE(server_->SetWatts({.watts = 700_W}).ok());
+  EXPECT_EQ(Domain(0).at("watts"), 700);
+  EXPECT_EQ(Domain(0).at("limit_watts"), 700);
+  EXPECT_EQ(Domain(0).at("free_watts"), 0);
+  ASSERT_TRUE(server_->SetWatts({.watts = 390_W, .confirmed = true}).ok());
+  EXPECT_TRUE(server_->Show().at("infeasible"));
+}
+
+TEST_F(BudgetServerTest, ABudgetWithADigitTooManyIsDoubted) {
+  Run(5s);
+  EXPECT_TRUE(server_->Show().at("doubts").empty());
+  const auto effect = server_->Effect({.watts = 10000_W});
+  ASSERT_TRUE(effect.ok());
+  EXPECT_THAT(effect.value(), ::testing::Contains(HasSubstr("is there a digit too many?")));
+  most_ = 1e9;
+  ASSERT_TRUE(server_->SetWatts({.watts = 10000_W, .confirmed = true}).ok());
+  EXPECT_THAT(server_->Show().at("doubts").dump(), HasSubstr("is there a digit too many?"));
+}
+
+TEST_F(BudgetServerTest, AStartThatWasShutOutSaysThatItsPictureIsOld) {
+  Run(5s);
+  const auto earlier = std::move(server_);
+  Start();
+  earlier->Step();
+  EXPECT_FALSE(earlier->Show().at("current"));
+  EXPECT_THAT(earlier->Show().at("troubles").dump(), HasSubstr("what it shows is old"));
+  EXPECT_TRUE(server_->Show().at("current"));
+}
+
+TEST(NodeNameTest, NamesAreFitForAddressesAndFiles) {
+  for (const char* good : {"n1", "head", "rack3-n01.example.org", "GPU_7"})
+    EXPECT_TRUE(CheckNodeName(good).ok()) << good;
+  for (const char* bad : {"", ".", "..", "a/../b", "-n", "n 1", "n\n", "ä", "n?x=1"})
+    EXPECT_FALSE(CheckNodeName(bad).ok()) << bad;
+  EXPECT_FALSE(CheckNodeName(std::string(257, 'n')).ok());
+}
+
+TEST(BudgetConfigurationTest, APipeIsRefusedAtOnce) {
+  const std::filesystem::path pipe =
+      std::filesystem::path(::testing::TempDir()) / "budget_configuration_test_pipe";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto read = ReadBudgetConfiguration(pipe);
+  std::filesystem::remove(pipe);
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().message, HasSubstr("regular file"));
+}
+
 TEST(BudgetConfigurationTest, MistakesAreNamedWithTheirLine) {
   struct Case {
     const char* text;
@@ -215,6 +306,16 @@ TEST(BudgetConfigurationTest, MistakesAreNamedWithTheirLine) {
         Case{"[budget]\nwatts = 1\n[[schedule]]\nstart = 2026-11-20T17:00:00Z\nend = "
              "2026-11-20T16:00:00Z",
              "after start"},
+        Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"site\"\nwatts = 1", "all domains together"},
+        Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"a\"\nwatts = 1\nnodes = [\"a/../b\"]",
+             "no name of a node"},
+        Case{"[budget]\nwatts = 100\nreserve = 0\n[[domain]]\nname = \"a\"\nwatts = 50\n"
+             "nodes = [\"n[1-4]\"]\nnode_watts = 20",
+             "reserve 80.0 W for nodes of \"a\""},
+        Case{"[budget]\nwatts = 100\nreserve = 0\n[[domain]]\nname = \"a\"\nwatts = 90\n"
+             "nodes = [\"n[1-4]\"]\nnode_watts = 20\n[[domain]]\nname = \"b\"\nwatts = 90\n"
+             "nodes = [\"m[1-2]\"]\nnode_watts = 20",
+             "reserve 120.0 W for nodes of \"site\""},
         Case{"[budget", "budget.toml:1"}}) {
     const auto parsed = ParseBudgetConfiguration(one.text, "budget.toml");
     ASSERT_FALSE(parsed.ok()) << one.text;

@@ -21,10 +21,15 @@ BudgetServer::Figures BudgetServer::figures() {
   const std::lock_guard lock(mutex_);
   const TimePoint now = clock_.Now();
   Figures figures = figures_;
+  if (allocation_) {
+    figures.mean_slowdown = slowdowns_.mean;
+    figures.worst_slowdown = slowdowns_.worst;
+  }
   const std::vector<Watts> budgets = BudgetsNow();
   for (std::size_t i = 0; i < budgets.size(); ++i)
     figures.domains.push_back({.name = book_->domains()[i].name,
                                .budget = budgets[i],
+                               .limit = limits_[i],
                                .committed = book_->committed(i, now),
                                .price = allocation_ ? allocation_->domains[i].price : 0});
   for (const GrantBook::NodeView& node : book_->View(now)) {
@@ -75,13 +80,20 @@ Json BudgetServer::Show() {
   Json troubles = Json::array();
   if (allocation_)
     for (const std::string& trouble : allocation_->troubles) troubles.push_back(trouble);
+  if (shut_out_)
+    troubles.push_back(NoLongerCurrent().message +
+                       "; this one grants nothing any more, and what it shows is old");
+  else if (!stores_)
+    troubles.push_back("the database does not take changes: no watts are raised");
   return {{"domains", std::move(domains)},
           {"nodes", std::move(nodes)},
           {"infeasible", figures.missing > Watts(0)},
           {"missing_watts", figures.missing.value()},
-          {"mean_slowdown", allocation_ ? Json(allocation_->mean_slowdown) : Json()},
-          {"worst_slowdown", allocation_ ? Json(allocation_->worst_slowdown) : Json()},
-          {"troubles", std::move(troubles)}};
+          {"mean_slowdown", allocation_ ? Json(slowdowns_.mean) : Json()},
+          {"worst_slowdown", allocation_ ? Json(slowdowns_.worst) : Json()},
+          {"current", !shut_out_},
+          {"troubles", std::move(troubles)},
+          {"doubts", doubts_}};
 }
 
 Json BudgetServer::ShowSchedule() {
@@ -95,7 +107,14 @@ Json BudgetServer::ShowSchedule() {
 Json BudgetServer::ShowJobs() {
   const std::lock_guard lock(mutex_);
   Json jobs = Json::array();
-  for (const JobLine& job : jobs_)
+  int idle = 0;
+  Watts kept{};
+  for (const JobLine& job : jobs_) {
+    if (job.idle) {
+      idle += job.gpus;
+      kept += job.grant.taken;
+      continue;
+    }
     jobs.push_back({{"name", job.name},
                     {"gpus", job.gpus},
                     {"weight", job.weight},
@@ -105,7 +124,9 @@ Json BudgetServer::ShowJobs() {
                     {"marginal_per_watt", job.grant.marginal},
                     {"bound_missed", job.grant.bound_missed},
                     {"assumed", job.assumed}});
-  return {{"jobs", std::move(jobs)}};
+  }
+  return {{"jobs", std::move(jobs)},
+          {"idle", {{"gpus", idle}, {"taken_watts", kept.value()}}}};
 }
 
 Result<std::vector<std::string>> BudgetServer::Effect(const Wish& wish) {
@@ -119,14 +140,21 @@ Result<std::vector<std::string>> BudgetServer::Effect(const Wish& wish) {
   if (question.problem.jobs.empty()) return std::vector<std::string>{"no node reports yet"};
   ZEUS_TRY(const water_filling::Allocation then, Solve(question.problem));
   std::size_t at_lowest = 0;
-  for (std::size_t i = 0; i < then.jobs.size(); ++i)
+  std::size_t jobs = 0;
+  for (std::size_t i = 0; i < then.jobs.size(); ++i) {
+    if (question.idle[i]) continue;
+    ++jobs;
     if (then.jobs[i].limit <= *question.problem.jobs[i].lowest + Watts(0.5)) ++at_lowest;
+  }
+  const Slowdowns slowdowns = SlowdownsOf(question, then);
   effect.push_back(fmt::format("mean slowdown {:.1f} %, worst {:.1f} % ({:.1f} and {:.1f} % now)",
-                               100 * (then.mean_slowdown - 1), 100 * (then.worst_slowdown - 1),
-                               allocation_ ? 100 * (allocation_->mean_slowdown - 1) : 0.0,
-                               allocation_ ? 100 * (allocation_->worst_slowdown - 1) : 0.0));
-  effect.push_back(fmt::format("{} of {} jobs at their lowest limit", at_lowest, then.jobs.size()));
+                               100 * (slowdowns.mean - 1), 100 * (slowdowns.worst - 1),
+                               100 * (slowdowns_.mean - 1), 100 * (slowdowns_.worst - 1)));
+  effect.push_back(fmt::format("{} of {} jobs at their lowest limit", at_lowest, jobs));
   for (const std::string& trouble : then.troubles) effect.push_back(trouble);
+  std::vector<Watts> budgets = BudgetsNow();
+  budgets[domain] = wish.watts;
+  for (const std::string& doubt : DoubtsAbout(question, budgets)) effect.push_back(doubt);
   return effect;
 }
 

@@ -10,6 +10,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/budget/messages.h"
 
 namespace zeus::budget {
 namespace {
@@ -17,9 +18,8 @@ namespace {
 constexpr std::size_t kMostNodes = 100'000;  // One pattern has no more.
 constexpr std::size_t kLongestReason = 1000;
 
-}  // namespace
-
-Result<std::vector<std::string>> ExpandNodes(std::string_view pattern) {
+// Expands a pattern, or the rest of one behind a bracket.
+Result<std::vector<std::string>> Expand(std::string_view pattern) {
   const auto wrong = [pattern] {
     return InvalidArgument(
         fmt::format("{} is no pattern of nodes: write n1 or n[1-8]", Quote(pattern)));
@@ -31,7 +31,7 @@ Result<std::vector<std::string>> ExpandNodes(std::string_view pattern) {
   if (close == std::string_view::npos) return wrong();
   ZEUS_TRY(const auto tails, close + 1 == pattern.size()
                                  ? Result<std::vector<std::string>>(std::vector<std::string>{""})
-                                 : ExpandNodes(pattern.substr(close + 1)));
+                                 : Expand(pattern.substr(close + 1)));
   std::vector<std::string> names;
   for (const std::string_view part : SplitAtCommas(pattern.substr(open + 1, close - open - 1))) {
     const std::size_t dash = part.find('-');
@@ -47,6 +47,14 @@ Result<std::vector<std::string>> ExpandNodes(std::string_view pattern) {
         names.push_back(fmt::format("{}{:0{}}{}", pattern.substr(0, open), number,
                                     begin.starts_with('0') ? begin.size() : 1, tail));
   }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ExpandNodes(std::string_view pattern) {
+  ZEUS_TRY(std::vector<std::string> names, Expand(pattern));
+  for (const std::string& name : names) ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
   return names;
 }
 

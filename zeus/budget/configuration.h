@@ -17,6 +17,9 @@
 
 namespace zeus::budget {
 
+// The name of the domain around all others.
+inline constexpr const char* kRootDomain = "site";
+
 // A change of a domain's budget for some time, such as a grid service asks for. Of those that cover
 // a moment the latest one in the list holds.
 struct Target {

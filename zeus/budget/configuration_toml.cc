@@ -4,11 +4,14 @@
 #include <toml++/toml.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/budget/configuration.h"
@@ -176,10 +179,13 @@ Status ReadDomain(const toml::table& table, const std::string& source,
   reader.Texts("nodes", domain.nodes);
   reader.Power("node_watts", domain.node_watts);
   if (domain.name.empty()) reader.Fail("[[domain]] needs a name");
+  if (domain.name == kRootDomain)
+    reader.Fail(fmt::format("{} is the name of all domains together: call this one otherwise",
+                            Quote(domain.name)));
   if (!reader.Has("watts")) reader.Fail("[[domain]] needs watts");
-  bool has_parent = domain.parent.empty();
+  bool has_parent = domain.parent.empty() || domain.parent == kRootDomain;
   for (const DomainSpec& other : budget.domains) {
-    if (other.name == domain.name || domain.name == "site")
+    if (other.name == domain.name)
       reader.Fail(fmt::format("domain {} is there twice", Quote(domain.name)));
     has_parent = has_parent || other.name == domain.parent;
   }
@@ -227,6 +233,35 @@ Status ReadSchedule(const toml::table& table, const std::string& source,
   return Ok();
 }
 
+// Watts that are committed before any node reports must fit: a budget would begin exceeded.
+Status CheckReservations(const BudgetConfiguration& budget, const std::string& source) {
+  std::map<std::string, Watts> reserved;
+  for (const DomainSpec& domain : budget.domains) {
+    std::size_t nodes = 0;
+    for (const std::string& pattern : domain.nodes) {
+      ZEUS_TRY(const auto names, ExpandNodes(pattern));
+      nodes += names.size();
+    }
+    reserved[domain.name] += static_cast<double>(nodes) * domain.node_watts;
+  }
+  // Children stand behind their parents.
+  for (auto domain = budget.domains.rbegin(); domain != budget.domains.rend(); ++domain) {
+    const bool in_root = domain->parent.empty() || domain->parent == kRootDomain;
+    reserved[in_root ? kRootDomain : domain->parent] += reserved[domain->name];
+  }
+  const auto check = [&](const std::string& name, Watts watts) -> Status {
+    const Watts most = watts * (1 - budget.reserve);
+    if (reserved[name] <= most) return Ok();
+    return InvalidArgument(fmt::format(
+        "{}: node_watts reserve {} for nodes of {} that have not reported, but of its {} only {} "
+        "may be granted: reserve less, or raise its watts",
+        source, PowerText(reserved[name]), Quote(name), PowerText(watts), PowerText(most)));
+  };
+  for (const DomainSpec& domain : budget.domains)
+    ZEUS_RETURN_IF_ERROR(check(domain.name, domain.watts));
+  return check(kRootDomain, budget.watts);
+}
+
 }  // namespace
 
 Result<BudgetConfiguration> ParseBudgetConfiguration(std::string_view toml,
@@ -251,10 +286,17 @@ Result<BudgetConfiguration> ParseBudgetConfiguration(std::string_view toml,
   for (const toml::table* one : domains) ZEUS_RETURN_IF_ERROR(ReadDomain(*one, name, budget));
   for (const toml::table* one : classes) ZEUS_RETURN_IF_ERROR(ReadClass(*one, name, budget));
   for (const toml::table* one : schedule) ZEUS_RETURN_IF_ERROR(ReadSchedule(*one, name, budget));
+  ZEUS_RETURN_IF_ERROR(CheckReservations(budget, name));
   return budget;
 }
 
 Result<BudgetConfiguration> ReadBudgetConfiguration(const std::filesystem::path& file) {
+  // Opening a pipe would wait for somebody who writes.
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!error && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return InvalidArgument(Printable(file.string()) +
+                           ": a budget is read from a regular file, which this is not");
   ZEUS_TRY(const std::string text, ReadSmallFile(file, kLargestFile));
   return ParseBudgetConfiguration(text, file.string());
 }

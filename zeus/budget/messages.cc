@@ -1,11 +1,16 @@
 #include "zeus/budget/messages.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
+#include "zeus/base/text.h"
 
 namespace zeus::budget {
 namespace {
@@ -15,6 +20,11 @@ constexpr std::size_t kMostJobs = 1024;
 constexpr std::size_t kMostPoints = 256;
 constexpr double kMostWatts = 1e5;  // A device draws no more.
 constexpr std::size_t kLongestName = 256;
+
+bool IsOfNames(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x80 && (std::isalnum(byte) != 0 || c == '.' || c == '-' || c == '_');
+}
 
 bool IsPower(double watts) { return std::isfinite(watts) && watts >= 0 && watts <= kMostWatts; }
 
@@ -132,6 +142,16 @@ Json WattsOrNull(const std::optional<Watts>& power) {
 }
 
 }  // namespace
+
+Status CheckNodeName(std::string_view name) {
+  const bool begins_well = !name.empty() && std::string_view(".-_").find(name[0]) == name.npos;
+  if (begins_well && name.size() <= kLongestName && std::ranges::all_of(name, IsOfNames))
+    return Ok();
+  return InvalidArgument(
+      fmt::format("{} is no name of a node: write up to {} letters, digits, '.', '-' and '_', and "
+                  "begin with a letter or a digit",
+                  Quote(name), kLongestName));
+}
 
 Json ToJson(const NodeReport& report) {
   Json devices = Json::array();

@@ -89,6 +89,10 @@ struct Grant {
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
+// Names stand in addresses, files of tokens and tables: letters, digits, '.', '-' and '_', of which
+// the first is a letter or a digit. kInvalidArgument says so.
+Status CheckNodeName(std::string_view name);
+
 Json ToJson(const NodeReport& report);
 Json ToJson(const Grant& grant);
 // kInvalidArgument begins with the name of the field, also for numbers that are no power: negative,

@@ -178,15 +178,20 @@ Result<std::unique_ptr<PriceSource>> OpenPrice(const std::string& price) {
       std::make_unique<ConstantPrice>(UnitPrice(amount->number), std::move(currency)));
 }
 
+// The option to which a mistake belongs.
+std::string NameOf(const CarbonOptions& options, const char* usual) {
+  return options.named_by.empty() ? options.prefix + usual : options.named_by;
+}
+
 }  // namespace
 
 Result<CarbonAccounting> CarbonAccounting::Open(Clock& clock, const CarbonOptions& options) {
   CarbonAccounting accounting;
   // The price comes first: a mistake in it is found before a thread is started.
   auto price = OpenPrice(options.price);
-  if (!price.ok()) return std::move(price).error().While(options.prefix + "price");
+  if (!price.ok()) return std::move(price).error().While(NameOf(options, "price"));
   auto service = OpenService(clock, options);
-  if (!service.ok()) return std::move(service).error().While(options.prefix + "carbon");
+  if (!service.ok()) return std::move(service).error().While(NameOf(options, "carbon"));
   accounting.forecast_error_ = options.forecast_error;
   if (service.value() != nullptr) {
     accounting.price_ = std::move(price).value();
@@ -196,7 +201,7 @@ Result<CarbonAccounting> CarbonAccounting::Open(Clock& clock, const CarbonOption
     return accounting;
   }
   auto intensity = OpenIntensity(options);
-  if (!intensity.ok()) return std::move(intensity).error().While(options.prefix + "carbon");
+  if (!intensity.ok()) return std::move(intensity).error().While(NameOf(options, "carbon"));
   accounting.price_ = std::move(price).value();
   accounting.intensity_ = std::move(intensity).value();
   return accounting;

@@ -29,6 +29,7 @@ struct CarbonOptions {
   // How long the first report waits for an answer of a server that was asked at the start.
   Seconds timeout{2};
   std::string prefix = "--";  // Stands before the names of options in messages.
+  std::string named_by{};     // The option that names the source; empty: carbon or price.
   // Services are asked for their forecast as well.
   bool with_forecast = false;
   // Relative error of forecasts that come without one; empty: a tenth for intensities, and none for

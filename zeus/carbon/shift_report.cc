@@ -83,10 +83,16 @@ ShiftReport JudgeShift(const CarbonAccounting& accounting, ShiftGoal goal, WallT
 
 std::string AmountText(const ShiftReport::Amount& amount, const std::string& unit) {
   if (unit == "g") return WithSigma(amount.value, amount.sigma, "g") + " CO2e";
-  // Currencies have no prefixes.
+  // Currencies have no prefixes, so small sums get more decimals: three digits that say something.
+  constexpr int kDecimals = 4;
+  constexpr int kMostDecimals = 12;
+  int decimals = kDecimals;
+  for (double size = std::abs(amount.value); size > 0 && size < 0.01 && decimals < kMostDecimals;
+       size *= 10)
+    ++decimals;
   return fmt::format("{} {}",
-                     amount.sigma > 0 ? FixedWithSigma(amount.value, amount.sigma, 4)
-                                      : fmt::format("{:.4f}", amount.value),
+                     amount.sigma > 0 ? FixedWithSigma(amount.value, amount.sigma, decimals)
+                                      : fmt::format("{:.{}f}", amount.value, decimals),
                      unit);
 }
 

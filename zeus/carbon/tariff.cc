@@ -153,6 +153,12 @@ Result<double> OptionalNumber(const toml::table& table, std::string_view key) {
 }
 
 Result<std::string> Text(const toml::table& table, std::string_view key) {
+  if (!table.contains(key)) {
+    const std::string_view example = key == "time_zone"  ? "Europe/Berlin"
+                                     : key == "currency" ? "EUR"
+                                                         : "…";
+    return InvalidArgument(fmt::format("{0} is missing: write {0} = \"{1}\"", key, example));
+  }
   const std::optional<std::string> text = table[key].value<std::string>();
   if (!text) return InvalidArgument(fmt::format("{} must be a text", key));
   return *text;

@@ -20,6 +20,9 @@ struct RetryPolicy {
 inline constexpr RetryPolicy kRetryUsually{};
 // A person waits for the answer, as in `zeus job`.
 inline constexpr RetryPolicy kRetryForAPerson{.answer_timeout = Seconds(10)};
+// A person looks at a server that answers at once if at all, as in `zeus budget`.
+inline constexpr RetryPolicy kRetryForALook{
+    .attempts = 2, .connect_timeout = Seconds(1), .answer_timeout = Seconds(2)};
 // A training reports in the background, and its TrialReporter repeats what was not answered.
 inline constexpr RetryPolicy kRetryInTraining{.attempts = 2, .answer_timeout = Seconds(5)};
 // A training asks between two iterations, and asks again after the next one. The second attempt

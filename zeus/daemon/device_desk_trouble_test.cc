@@ -83,6 +83,25 @@ TEST_F(DeviceDeskTroubleTest, AForeignSettingIsOverwrittenThreeTimesAndThenRespe
   EXPECT_EQ(Requested(), 200_W);
 }
 
+TEST_F(DeviceDeskTroubleTest, AForeignSettingAboveTheCapOfASiteIsLoweredAgainAndAgain) {
+  Open();
+  daemon::Claim cap = Exactly("budget", 150_W);
+  cap.lease_class = wire::LeaseClass::kSite;
+  cap.demand = wire::AtMost{Setting(150_W)};
+  Settle(Key(), {cap});
+  EXPECT_EQ(Requested(), 150_W);
+  for (int i = 0; i < 2 * KnobWorker::kMostReasserts; ++i) {
+    ASSERT_TRUE(gpu().SetPowerLimitWithoutJournal(200_W).ok());
+    EXPECT_FALSE(Look(Key()).foreign);
+    EXPECT_EQ(Requested(), 150_W);
+    clock_.Advance(KnobWorker::kBetweenReasserts);
+  }
+  // Less than the cap is somebody's wish and takes nobody's watts.
+  ASSERT_TRUE(gpu().SetPowerLimitWithoutJournal(120_W).ok());
+  EXPECT_TRUE(Look(Key()).foreign);
+  EXPECT_EQ(Requested(), 120_W);
+}
+
 TEST_F(DeviceDeskTroubleTest, AStricterCapFromOutsideIsNoForeignSetting) {
   Open();
   Settle(Key(), {Exactly("a", 150_W)});

@@ -74,6 +74,17 @@ Setting NotedAs(const std::optional<wire::KnobValue>& value, const Setting& base
   return std::get<Setting>(*value);
 }
 
+// Whether a foreign setting takes more than the cap of a site: the watts above it are others'.
+bool IsAboveSiteCap(const Setting& foreign, const Resolution& resolution, const Claims& claims) {
+  const bool capped = std::ranges::any_of(claims.claims, [](const Claim& claim) {
+    return claim.lease_class == wire::LeaseClass::kSite &&
+           std::holds_alternative<wire::AtMost>(claim.demand);
+  });
+  if (!capped || !resolution.effective) return false;
+  const auto* effective = std::get_if<Setting>(&*resolution.effective);
+  return effective != nullptr && effective->index() == foreign.index() && foreign > *effective;
+}
+
 std::string DemandText(const wire::Demand& demand) {
   if (const auto* exactly = std::get_if<wire::Exactly>(&demand))
     return zeus::ToText(exactly->value);
@@ -192,7 +203,9 @@ Status KnobWorker::Hold(const Claims& claims, const KnobRules& rules, KnobReport
   report.baseline = ToValue(taken_->before);
   report.resolution =
       Resolve(report.baseline, Allowed(taken_->before.setting, rules), claims.claims);
-  report.foreign = taken_->foreign && !MayReassert(rules);
+  report.foreign =
+      taken_->foreign &&
+      !MayReassert(rules, IsAboveSiteCap(*taken_->foreign, report.resolution, claims));
   if (!report.foreign) ZEUS_RETURN_IF_ERROR(TurnTo(report.resolution, claims));
   report.enforced = Enforced();
   return CheckCeiling(claims, report.resolution, rules);
@@ -305,8 +318,10 @@ void KnobWorker::NoticeForeign(const KnobState& present) {
         Ok());
 }
 
-bool KnobWorker::MayReassert(const KnobRules& rules) {
-  if (rules.foreign == ForeignPolicy::kRespect || taken_->reasserts >= kMostReasserts) return false;
+bool KnobWorker::MayReassert(const KnobRules& rules, bool above_budget) {
+  const bool by_policy =
+      rules.foreign == ForeignPolicy::kReassert && taken_->reasserts < kMostReasserts;
+  if (!by_policy && !above_budget) return false;
   const TimePoint now = places_.clock.Now();
   if (taken_->last_reassert && now - *taken_->last_reassert < kBetweenReasserts) return false;
   ++taken_->reasserts;

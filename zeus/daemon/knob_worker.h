@@ -44,7 +44,8 @@ KnobChoices Bounded(KnobChoices choices, const KnobBounds& bounds);
 // thread, its device's.
 class KnobWorker {
  public:
-  // Notices of other programs that turn the knob, by KnobRules::foreign.
+  // Notices of other programs that turn the knob, by KnobRules::foreign. A setting above the cap of
+  // a site, such as a power budget has, is lowered again whatever the policy and however often.
   static constexpr Seconds kBetweenReasserts{10};
   static constexpr int kMostReasserts = 3;
   // A disk that hangs must not keep knobs turned.
@@ -92,7 +93,7 @@ class KnobWorker {
   Result<KnobState> ReadPresent();
   Status NoticeReload(const KnobState& present);
   void NoticeForeign(const KnobState& present);
-  bool MayReassert(const KnobRules& rules);
+  bool MayReassert(const KnobRules& rules, bool above_budget);
   Status TurnTo(const Resolution& resolution, const Claims& claims);
   Status Note(const Setting& target);
   Status Write(const std::optional<wire::KnobValue>& value);

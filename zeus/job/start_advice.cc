@@ -48,8 +48,34 @@ Result<RunEstimate> Estimate(const StartWish& wish, const std::optional<RunEstim
         "say it with --duration, or let it run once without shifting");
   }
   if (wish.power) run.power = *wish.power;
-  if (!(run.power > Watts(0))) run.power = kAnyPower;
+  run.power_assumed = !(run.power > Watts(0));
+  if (run.power_assumed) run.power = kAnyPower;
   return run;
+}
+
+StartAdvice::Lateness LatenessOf(const StartPlan& plan, const StartWish& wish,
+                                 const DurationBelief& duration, WallTime now) {
+  if (plan.meets_deadline || !wish.finish_by) return StartAdvice::Lateness::kNone;
+  const Seconds left = *wish.finish_by - now;
+  // As unlikely as a run that takes longer than the longest.
+  const Seconds shortest = duration.mean() - (duration.longest() - duration.mean());
+  if (shortest > left) return StartAdvice::Lateness::kCertain;
+  return duration.mean() > left ? StartAdvice::Lateness::kLikely
+                                : StartAdvice::Lateness::kPossible;
+}
+
+std::string_view Name(StartAdvice::Lateness lateness) {
+  switch (lateness) {
+    case StartAdvice::Lateness::kNone:
+      return "";
+    case StartAdvice::Lateness::kPossible:
+      return "may end too late";
+    case StartAdvice::Lateness::kLikely:
+      return "will most likely end too late";
+    case StartAdvice::Lateness::kCertain:
+      return "will end too late";
+  }
+  return "";
 }
 
 std::string GainText(const StartAdvice& advice) {
@@ -128,6 +154,7 @@ Result<StartAdvice> AdviseStart(const CarbonAccounting& accounting, const StartW
   const WallTime last = Later(last_start, run.duration.longest());
   ZEUS_TRY(Forecast forecast, accounting.ForecastFor(wish.goal, now, last));
   ZEUS_TRY(StartPlan plan, PlanStart(forecast.signal, request));
+  const StartAdvice::Lateness lateness = LatenessOf(plan, wish, run.duration, now);
   return StartAdvice{.plan = plan,
                      .goal = wish.goal,
                      .unit = accounting.UnitOf(wish.goal),
@@ -136,6 +163,7 @@ Result<StartAdvice> AdviseStart(const CarbonAccounting& accounting, const StartW
                      .assumed = forecast.assumed || plan.assumed,
                      .run = run,
                      .made_at = forecast.made_at,
+                     .lateness = lateness,
                      .notes = std::move(forecast.notes)};
 }
 
@@ -157,8 +185,8 @@ std::string ToSentence(const StartAdvice& advice, WallTime now) {
     case ShiftReason::kNoTime:
       text = plan.meets_deadline
                  ? "the run starts now: there is no time left to wait"
-                 : fmt::format("the run starts now and may end too late: it takes {}, at most {}",
-                               TimeText(advice.run.duration.mean()),
+                 : fmt::format("the run starts now and {}: it takes {}, at most {}",
+                               Name(advice.lateness), TimeText(advice.run.duration.mean()),
                                TimeText(advice.run.duration.longest()));
       break;
   }
@@ -190,6 +218,7 @@ Json ToJson(const StartAdvice& advice) {
             {"duration_sigma_seconds", advice.run.duration.sigma().count()},
             {"longest_seconds", advice.run.duration.longest().count()},
             {"power_watts", advice.run.power.value()},
+            {"power_assumed", advice.run.power_assumed},
             {"recurrences", advice.run.runs}}},
           {"forecast",
            {{"source", advice.source},

@@ -23,6 +23,7 @@ struct RunEstimate {
   DurationBelief duration = DurationBelief::Of(Seconds(0), Seconds(0));
   Watts power{};
   int runs = 0;  // Recurrences that it is made from; 0: somebody said so.
+  bool power_assumed = false;  // Nobody knows the power: 1 kW stands for it.
 };
 
 // From the latest recurrences that reached their target; on this GPU model when there are any, else
@@ -52,6 +53,9 @@ struct StartAdvice {
   bool assumed = false;  // The forecast or the part that the plan lies in is assumed.
   RunEstimate run{};
   WallTime made_at{};  // The moment when the forecast was made.
+  // Whether a run that starts now ends in time, where not even that is sure.
+  enum class Lateness { kNone, kPossible, kLikely, kCertain };
+  Lateness lateness = Lateness::kNone;
   std::vector<std::string> notes{};
 };
 

@@ -21,10 +21,13 @@ using budget::BudgetServer;
 // A node reports with a token of its own, called "node:" and its name, and no other one does.
 Result<http::Answer> Report(BudgetServer& budget, const http::Request& request) {
   const std::string& node = request.parameters[0];
+  if (const Status name = budget::CheckNodeName(node); !name.ok())
+    return FieldError("name", name.error().message);
   if (!request.user.empty() && request.user != "node:" + node)
     return Error{ErrorCode::kPermissionDenied,
-                 fmt::format("{} reports with the token that is called node:{}", Printable(node),
-                             Printable(node))};
+                 fmt::format("the token is called {0}, but only the token that is called node:{1} "
+                             "may report for {1}: zeus serve --new-token node:{1} makes it",
+                             Printable(request.user), node)};
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(budget::NodeReport report, budget::ParseNodeReport(body));
   report.node = node;
@@ -94,24 +97,26 @@ Result<http::Answer> FollowEvents(BudgetServer& budget, const http::Request& req
 }
 
 void AddReadingRoutes(BudgetServer& budget, http::Router& router) {
-  const auto add = [&](std::string_view pattern, std::string_view summary, auto handle) {
+  const auto add = [&](std::string_view pattern, std::string_view schema, std::string_view summary,
+                       auto handle) {
     router.Add({.method = "GET",
                 .pattern = pattern,
                 .handler = [&budget, handle](const http::Request& request) -> Result<http::Answer> {
                   return handle(budget, request);
                 },
                 .summary = summary,
+                .answer_schema = schema,
                 .statuses = {200}});
   };
-  add("/v1/budget", "The power budget: what is committed, drawn and free in every domain",
+  add("/v1/budget", "Budget", "The power budget: what is committed, drawn and free in every domain",
       [](BudgetServer& b, const http::Request&) { return http::JsonAnswer(200, b.Show()); });
-  add("/v1/budget/schedule", "Targets of the power budget, in the order of their rank",
+  add("/v1/budget/schedule", "BudgetSchedule", "Targets of the power budget, in the order of their rank",
       [](BudgetServer& b, const http::Request&) {
         return http::JsonAnswer(200, b.ShowSchedule());
       });
-  add("/v1/budget/jobs", "Power limit and slowdown of every job, and what a watt more would save",
+  add("/v1/budget/jobs", "BudgetJobs", "Power limit and slowdown of every job, and what a watt more would save",
       [](BudgetServer& b, const http::Request&) { return http::JsonAnswer(200, b.ShowJobs()); });
-  add("/v1/budget/events", "The events of the power budget, live, as server-sent events",
+  add("/v1/budget/events", "BudgetEvent", "The events of the power budget, live, as server-sent events",
       FollowEvents);
 }
 
@@ -129,18 +134,24 @@ void AddBudgetRoutes(BudgetServer& budget, http::Router& router) {
        .pattern = "/v1/nodes/{name}/report",
        .access = http::Access::kWrite,
        .summary = "A node's devices and what holds on them; the answer is its next grant of watts",
-       .statuses = {200, 422}},
+       .request_schema = "NodeReport",
+       .answer_schema = "Grant",
+       .statuses = {200, 403, 422, 503}},
       Report);
   add({.method = "PUT",
        .pattern = "/v1/budget",
        .access = http::Access::kAdmin,
        .summary = "Set the power budget of a domain, or look at the effect",
+       .request_schema = "BudgetWish",
+       .answer_schema = "Budget",
        .statuses = {200, 404, 409, 422}},
       PutBudget);
   add({.method = "POST",
        .pattern = "/v1/budget/targets",
        .access = http::Access::kAdmin,
        .summary = "Change the power budget of a domain for some time",
+       .request_schema = "BudgetTarget",
+       .answer_schema = "BudgetTarget",
        .statuses = {201, 404, 409, 422}},
       PostTarget);
   add({.method = "DELETE",

@@ -380,6 +380,126 @@ constexpr const char* kOverviews = R"json({
                  "next": {"type": ["string", "null"]}}}
 })json";
 
+// Bodies of the power budget.
+constexpr const char* kBudget = R"json({
+"BudgetWish": {
+  "type": "object", "additionalProperties": false, "required": ["watts"],
+  "properties": {
+    "watts": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e10},
+    "domain": {"type": ["string", "null"], "description": "all domains together by default"},
+    "confirm": {"type": "boolean", "default": false,
+                "description": "set also what is not enough for the lowest limits, or a quarter more than now"},
+    "look_only": {"type": "boolean", "default": false}}},
+"BudgetDevice": {
+  "type": "object",
+  "required": ["id", "model", "cap_watts", "committed_watts", "fallback_watts", "drawn_watts"],
+  "properties": {
+    "id": {"type": "string"}, "model": {"type": "string"}, "cap_watts": {"type": "number"},
+    "committed_watts": {"type": "number"}, "fallback_watts": {"type": "number"},
+    "drawn_watts": {"type": ["number", "null"]}}},
+"Budget": {
+  "type": "object",
+  "required": ["domains", "nodes", "infeasible", "missing_watts", "mean_slowdown",
+               "worst_slowdown", "current", "troubles", "doubts"],
+  "properties": {
+    "domains": {"type": "array", "items": {
+      "type": "object",
+      "required": ["name", "parent", "watts", "limit_watts", "committed_watts", "drawn_watts",
+                   "free_watts", "price_per_watt"],
+      "properties": {
+        "name": {"type": "string"}, "parent": {"type": ["string", "null"]},
+        "watts": {"type": "number"},
+        "limit_watts": {"type": "number", "description": "may be granted now"},
+        "committed_watts": {"type": "number"}, "drawn_watts": {"type": "number"},
+        "free_watts": {"type": "number"}, "price_per_watt": {"type": "number"}}}},
+    "nodes": {"type": "array", "items": {
+      "type": "object",
+      "required": ["name", "domain", "silent", "guarded", "committed_watts", "devices"],
+      "properties": {
+        "name": {"type": "string"}, "domain": {"type": "string"}, "silent": {"type": "boolean"},
+        "guarded": {"type": "boolean"}, "committed_watts": {"type": "number"},
+        "devices": {"type": "array", "items": {"$ref": "#/components/schemas/BudgetDevice"}}}}},
+    "infeasible": {"type": "boolean"}, "missing_watts": {"type": "number"},
+    "mean_slowdown": {"type": ["number", "null"], "description": "of the GPUs that work"},
+    "worst_slowdown": {"type": ["number", "null"]},
+    "current": {"type": "boolean", "description": "false: another server has taken over"},
+    "troubles": {"type": "array", "items": {"type": "string"}},
+    "doubts": {"type": "array", "items": {"type": "string"}},
+    "effect": {"type": "array", "items": {"type": "string"}, "description": "of a PUT"}}},
+"BudgetJobs": {
+  "type": "object", "required": ["jobs", "idle"],
+  "properties": {
+    "jobs": {"type": "array", "items": {
+      "type": "object",
+      "required": ["name", "gpus", "weight", "limit_watts", "taken_watts", "slowdown",
+                   "marginal_per_watt", "bound_missed", "assumed"],
+      "properties": {
+        "name": {"type": "string"}, "gpus": {"type": "integer"}, "weight": {"type": "number"},
+        "limit_watts": {"type": "number"}, "taken_watts": {"type": "number"},
+        "slowdown": {"type": "number"}, "marginal_per_watt": {"type": "number"},
+        "bound_missed": {"type": "boolean"}, "assumed": {"type": "boolean"}}}},
+    "idle": {"type": "object", "required": ["gpus", "taken_watts"], "properties": {
+      "gpus": {"type": "integer"}, "taken_watts": {"type": "number"}}}}},
+"BudgetTarget": {
+  "type": "object", "required": ["start", "end"],
+  "properties": {
+    "id": {"type": "string"}, "domain": {"type": ["string", "null"]},
+    "start": {"type": "string", "format": "date-time"},
+    "end": {"type": "string", "format": "date-time"},
+    "watts": {"type": ["number", "null"], "minimum": 0,
+              "description": "null: the budget without targets"},
+    "reason": {"type": ["string", "null"], "maxLength": 1000},
+    "confirm": {"type": "boolean", "default": false}}},
+"BudgetSchedule": {
+  "type": "object", "required": ["targets"],
+  "properties": {"targets": {"type": "array",
+                             "items": {"$ref": "#/components/schemas/BudgetTarget"}}}},
+"BudgetEvent": {
+  "type": "object", "required": ["at", "message"],
+  "properties": {"at": {"type": "string", "format": "date-time"}, "message": {"type": "string"}}},
+"NodeReport": {
+  "type": "object", "additionalProperties": false,
+  "required": ["session", "sequence", "applied", "devices"],
+  "properties": {
+    "session": {"type": "string", "minLength": 1, "maxLength": 256,
+                "description": "differs for every start of the node's daemon"},
+    "sequence": {"type": "integer", "minimum": 0},
+    "applied": {"type": "integer", "minimum": 0, "description": "number of the newest grant that holds"},
+    "guarded": {"type": "boolean", "default": false},
+    "devices": {"type": "array", "maxItems": 256, "items": {
+      "type": "object", "additionalProperties": false,
+      "required": ["id", "lowest_watts", "highest_watts", "cap_watts", "fallback_watts"],
+      "properties": {
+        "id": {"type": "string"}, "model": {"type": "string"},
+        "lowest_watts": {"type": "number"}, "highest_watts": {"type": "number"},
+        "cap_watts": {"type": "number"}, "fallback_watts": {"type": "number"},
+        "power_watts": {"type": ["number", "null"]},
+        "utilization": {"type": ["number", "null"], "minimum": 0, "maximum": 1}}}},
+    "jobs": {"type": "array", "maxItems": 1024, "items": {
+      "type": "object", "additionalProperties": false, "required": ["id", "devices"],
+      "properties": {
+        "id": {"type": "string"}, "name": {"type": "string"},
+        "devices": {"type": "array", "items": {"type": "string"}},
+        "partition": {"type": "string"}, "max_slowdown": {"type": ["number", "null"], "minimum": 1},
+        "curve": {"type": "array", "maxItems": 256, "items": {
+          "type": "object", "additionalProperties": false,
+          "required": ["limit_watts", "draw_watts", "slowdown"],
+          "properties": {
+            "limit_watts": {"type": "number"}, "draw_watts": {"type": "number"},
+            "slowdown": {"type": "number", "exclusiveMinimum": 0},
+            "sigma": {"type": "number", "minimum": 0, "default": 0}}}}}}}}},
+"Grant": {
+  "type": "object", "required": ["number", "valid_seconds", "next_report_seconds", "caps"],
+  "properties": {
+    "number": {"type": "integer"}, "valid_seconds": {"type": "number"},
+    "next_report_seconds": {"type": "number"},
+    "caps": {"type": "array", "items": {
+      "type": "object", "required": ["device", "cap_watts", "fallback_watts"],
+      "properties": {
+        "device": {"type": "string"}, "cap_watts": {"type": "number"},
+        "fallback_watts": {"type": "number"}}}}}}
+})json";
+
 // Bodies in the dialect of the Python implementation's batch size optimizer.
 constexpr const char* kReference = R"json({
 "ReferenceError": {"type": "object", "required": ["detail"],
@@ -539,6 +659,7 @@ Json OpenApiSchemas() {
   Json schemas = Json::parse(kRequestSchemas);
   schemas.update(Json::parse(kAnswers));
   schemas.update(Json::parse(kOverviews));
+  schemas.update(Json::parse(kBudget));
   schemas.update(Json::parse(kReference));
   schemas.update(OpenApiPlanSchemas());
   return schemas;

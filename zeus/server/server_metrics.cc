@@ -20,6 +20,28 @@ constexpr MetricDescription kSolveTime{"zeus_server_plan_solve_seconds_total",
     MetricType::kCounter, "", "Time that solving frontiers took."};
 constexpr MetricDescription kSolved{"zeus_server_plans_solved", MetricType::kGauge, "",
     "Pipelines whose frontier is in memory."};
+constexpr MetricDescription kBudgetWatts{"zeus_budget_watts", MetricType::kGauge, "domain",
+    "Power budget of a domain now."};
+constexpr MetricDescription kBudgetLimit{"zeus_budget_limit_watts", MetricType::kGauge, "domain",
+    "Part of the budget that may be granted now."};
+constexpr MetricDescription kBudgetCommitted{"zeus_budget_committed_watts", MetricType::kGauge,
+    "domain", "Watts that nodes may hold by any grant that may be in force."};
+constexpr MetricDescription kBudgetDrawn{"zeus_budget_drawn_watts", MetricType::kGauge, "domain",
+    "Watts that the devices of nodes that report draw."};
+constexpr MetricDescription kBudgetPrice{"zeus_budget_price_per_watt", MetricType::kGauge,
+    "domain", "Slowdown of all its GPUs together that one more watt would save."};
+constexpr MetricDescription kBudgetMissing{"zeus_budget_missing_watts", MetricType::kGauge, "",
+    "By which the lowest limits exceed the budget; 0 when everything fits."};
+constexpr MetricDescription kBudgetNodes{"zeus_budget_nodes", MetricType::kGauge, "state",
+    "Nodes of the power budget."};
+constexpr MetricDescription kBudgetGrants{"zeus_budget_grants_total", MetricType::kCounter, "",
+    "Grants of watts that were answered to nodes."};
+constexpr MetricDescription kBudgetStoreFailures{"zeus_budget_store_failures_total",
+    MetricType::kCounter, "", "Changes of the power budget that the database did not take."};
+constexpr MetricDescription kBudgetSwing{"zeus_budget_swing_watts", MetricType::kGauge, "",
+    "Sum of the changes of caps at the latest decision."};
+constexpr MetricDescription kBudgetSlowdown{"zeus_budget_slowdown", MetricType::kGauge, "of",
+    "Expected time of the jobs relative to that without caps, over the GPUs that work."};
 // clang-format on
 
 }  // namespace
@@ -46,6 +68,27 @@ void AddSolveFigures(const SolveFigures& figures, MetricSet& metrics) {
   metrics.Add(kSolves, {{"outcome", "failed"}}, static_cast<double>(figures.failures));
   metrics.Add(kSolveTime, {}, figures.time.count());
   metrics.Add(kSolved, {}, static_cast<double>(figures.pipelines));
+}
+
+void AddBudgetFigures(const budget::BudgetServer::Figures& figures, MetricSet& metrics) {
+  for (const auto& domain : figures.domains) {
+    const Labels labels = {{"domain", domain.name}};
+    metrics.Add(kBudgetWatts, labels, domain.budget.value());
+    metrics.Add(kBudgetLimit, labels, domain.limit.value());
+    metrics.Add(kBudgetCommitted, labels, domain.committed.value());
+    metrics.Add(kBudgetDrawn, labels, domain.drawn.value());
+    metrics.Add(kBudgetPrice, labels, domain.price);
+  }
+  metrics.Add(kBudgetMissing, {}, figures.missing.value());
+  metrics.Add(kBudgetNodes, {{"state", "reports"}},
+              static_cast<double>(figures.nodes - figures.silent));
+  metrics.Add(kBudgetNodes, {{"state", "silent"}}, static_cast<double>(figures.silent));
+  metrics.Add(kBudgetGrants, {}, static_cast<double>(figures.grants));
+  metrics.Add(kBudgetStoreFailures, {}, static_cast<double>(figures.store_failures));
+  metrics.Add(kBudgetSwing, {}, figures.swing.value());
+  if (figures.mean_slowdown) metrics.Add(kBudgetSlowdown, {{"of", "mean"}}, *figures.mean_slowdown);
+  if (figures.worst_slowdown)
+    metrics.Add(kBudgetSlowdown, {{"of", "worst"}}, *figures.worst_slowdown);
 }
 
 }  // namespace zeus::server

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "zeus/budget/budget_server.h"
 #include "zeus/job/job.h"
 #include "zeus/metrics/http_metrics.h"
 #include "zeus/metrics/metric.h"
@@ -36,5 +37,6 @@ class ServerMetrics {
 
 // Metrics of the other parts of the server.
 void AddSolveFigures(const SolveFigures& figures, MetricSet& metrics);
+void AddBudgetFigures(const budget::BudgetServer::Figures& figures, MetricSet& metrics);
 
 }  // namespace zeus::server

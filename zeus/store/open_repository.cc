@@ -82,7 +82,12 @@ Result<std::shared_ptr<SqlDatabase>> OpenOnlyReadable(const std::filesystem::pat
 Result<std::shared_ptr<SqlDatabase>> OpenSqlite(const std::filesystem::path& file,
                                                 const RepositoryOptions& options) {
   const bool in_memory = file == kMemory;
-  if (!in_memory && options.access == RepositoryAccess::kRead && IsOnlyReadable(file))
+  std::error_code error;
+  if (!in_memory && options.access == RepositoryAccess::kReadExisting &&
+      !std::filesystem::exists(file, error))
+    return Error{ErrorCode::kNotFound,
+                 Printable(file.string()) + ": there is no such database, so no job has run with it"};
+  if (!in_memory && options.access != RepositoryAccess::kWrite && IsOnlyReadable(file))
     return OpenOnlyReadable(file, options);
   if (!in_memory) ZEUS_RETURN_IF_ERROR(PrepareSqliteFile(file));
   SqlDatabase::Connections connections;

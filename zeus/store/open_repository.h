@@ -18,7 +18,8 @@ namespace zeus {
 
 enum class RepositoryAccess {
   kWrite,
-  kRead,  // Also opens a file that may not be written, or in such a folder.
+  kRead,          // Also opens a file that may not be written, or in such a folder.
+  kReadExisting,  // As kRead; kNotFound, and no new file, where there is no database.
 };
 
 struct RepositoryOptions {

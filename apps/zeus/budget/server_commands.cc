@@ -60,7 +60,7 @@ Result<std::unique_ptr<ServerCalls>> OpenCalls(const BudgetFlags& flags, Clock& 
   CallOptions options{.url = flags.server,
                       .token = environment("ZEUS_TOKEN").value_or(""),
                       .authorities = flags.ca_file,
-                      .retry = kRetryForAPerson};
+                      .retry = kRetryForALook};
   if (options.url.empty()) options.url = environment("ZEUS_SERVER").value_or("");
   if (options.url.empty())
     return InvalidArgument("name the server that shares out the power: --server or ZEUS_SERVER");
@@ -118,6 +118,15 @@ std::string JobTable(const Json& answer) {
       rows);
 }
 
+// "3 idle GPUs keep 300.0 W, so that a job can begin"
+std::string IdleLine(const Json& answer) {
+  const Json idle = answer.value("idle", Json::object());
+  const int gpus = idle.value("gpus", 0);
+  if (gpus == 0) return "";
+  return fmt::format("{} idle {} {}, so that a job can begin\n", gpus,
+                     gpus == 1 ? "GPU keeps" : "GPUs keep", PowerOf(idle, "taken_watts"));
+}
+
 Result<int> ShowBudget(const BudgetFlags& flags) {
   SystemClock clock;
   ZEUS_TRY(const auto calls, OpenCalls(flags, clock));
@@ -133,9 +142,10 @@ Result<int> ShowBudget(const BudgetFlags& flags) {
     return 0;
   }
   std::string text = DomainTable(reply.body) + "\n" + NodeTable(reply.body);
-  if (flags.jobs) text += "\n" + JobTable(jobs);
-  for (const Json& trouble : reply.body.value("troubles", Json::array()))
-    if (trouble.is_string()) text += "\n" + trouble.get<std::string>() + "\n";
+  if (flags.jobs) text += "\n" + JobTable(jobs) + IdleLine(jobs);
+  for (const char* kind : {"troubles", "doubts"})
+    for (const Json& sentence : reply.body.value(kind, Json::array()))
+      if (sentence.is_string()) text += "\n" + Printable(sentence.get<std::string>()) + "\n";
   PrintText(text);
   return 0;
 }

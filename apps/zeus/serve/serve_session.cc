@@ -161,8 +161,9 @@ Result<int> Serve(const ServeOptions& options) {
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =
-                       [&planning](MetricSet& set) {
+                       [&planning, &budget](MetricSet& set) {
                          server::AddSolveFigures(planning.plans.figures(), set);
+                         if (budget) server::AddBudgetFigures(budget->figures(), set);
                          AddProcess(Version(), ProcessCpuTime(), set);
                        },
                    .version = Version(),

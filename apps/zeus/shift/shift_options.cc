@@ -128,6 +128,14 @@ Status CheckNoShift(const ShiftFlags& flags) {
   return Ok();
 }
 
+// Parses a span of hours, for which "12" would be a guess: seconds are never meant.
+Result<Seconds> ParseSpan(const std::string& text, const char* option) {
+  if (const auto number = ParseDouble(text); number.ok() && number.value() != 0)
+    return InvalidArgument(
+        fmt::format("{0} {1} has no unit: write {1}h, {1}min or {1}s", option, Trim(text)));
+  return ParseDuration(text, option);
+}
+
 // Reads when the run may begin and has to end.
 Status ReadTimes(const ShiftFlags& flags, WallTime now, StartWish& wish) {
   if (flags.no_wait && !flags.max_wait.empty())
@@ -138,11 +146,11 @@ Status ReadTimes(const ShiftFlags& flags, WallTime now, StartWish& wish) {
     ZEUS_TRY(wish.finish_by, ParseFinishBy(flags.finish_by, now, LocalTimeZone()));
   }
   if (!flags.max_wait.empty()) {
-    ZEUS_TRY(wish.max_wait, ParseDuration(flags.max_wait, "--max-wait"));
+    ZEUS_TRY(wish.max_wait, ParseSpan(flags.max_wait, "--max-wait"));
   }
-  ZEUS_TRY(wish.margin, ParseDuration(flags.margin, "--margin"));
+  ZEUS_TRY(wish.margin, ParseSpan(flags.margin, "--margin"));
   if (!flags.duration.empty()) {
-    ZEUS_TRY(wish.duration, ParseDuration(flags.duration, "--duration"));
+    ZEUS_TRY(wish.duration, ParseSpan(flags.duration, "--duration"));
   }
   return Ok();
 }
@@ -169,6 +177,7 @@ Result<std::optional<ShiftInvocation>> Interpret(const ShiftFlags& flags, Carbon
   if (!flags.forecast.empty()) {
     shift.same_source = false;
     shift.forecasts.with_forecast = true;
+    shift.forecasts.named_by = "--forecast";
     (of_price ? shift.forecasts.price : shift.forecasts.carbon) = flags.forecast;
     (of_price ? shift.forecasts.carbon : shift.forecasts.price).clear();
     if (of_price) shift.forecasts.token_file = shift.forecasts.fallback = "";

@@ -64,6 +64,12 @@ TEST(ShiftOptionsTest, TheForecastMayHaveASourceOfItsOwn) {
   EXPECT_EQ(shift.value()->forecasts.carbon, "forecast.csv");
   EXPECT_EQ(shift.value()->forecasts.forecast_error, 0.2);
   EXPECT_EQ(carbon.carbon, "actual.csv");
+  EXPECT_EQ(shift.value()->forecasts.named_by, "--forecast");
+  for (const char* bare : {"12", " 0.5", "3 "}) {
+    const auto refused = Interpret({.goal = "carbon", .max_wait = bare}, carbon, kNow);
+    ASSERT_FALSE(refused.ok()) << bare;
+    EXPECT_THAT(refused.error().message, HasSubstr("has no unit")) << bare;
+  }
   CarbonOptions live{.carbon = "carbonintensity.org.uk"};
   EXPECT_TRUE(Interpret({.goal = "carbon", .max_wait = "2h"}, live, kNow).value()->same_source);
   EXPECT_TRUE(live.with_forecast);

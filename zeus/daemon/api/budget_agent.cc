@@ -7,6 +7,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/http/url.h"
 
@@ -53,6 +54,17 @@ std::optional<Watts> CapIn(const LeaseView& lease, const std::string& device) {
   return std::nullopt;
 }
 
+// The sentence of an error, or the beginning of whatever else was answered.
+std::string ReasonIn(const std::string& body) {
+  constexpr std::size_t kMost = 300;
+  const auto json = ParseJson(body);
+  std::string reason = body;
+  if (json.ok() && json.value().is_object() && json.value().contains("error") &&
+      json.value()["error"].is_object())
+    reason = json.value()["error"].value("message", "");
+  return Printable(reason.substr(0, kMost));
+}
+
 budget::JobReport ReportJob(const JobBook::View& job) {
   const auto label = [&](const char* name) {
     const auto found = job.spec.labels.find(name);
@@ -95,6 +107,11 @@ Status BudgetAgent::Begin() {
     }
     const Watts fallback =
         std::clamp(options_.fallback.value_or(range->min), range->min, range->max);
+    if (options_.fallback && *options_.fallback != fallback)
+      log::Warning("{} cannot be limited to the fallback of {}: its limits go from {} to {}, so it "
+                   "falls back to {}",
+                   device.name, PowerText(*options_.fallback), PowerText(range->min),
+                   PowerText(range->max), PowerText(fallback));
     caps_.push_back({.device = device.id, .cap = fallback, .fallback = fallback});
     if (!before) continue;
     // The lease of the daemon's last run goes on until it has expired.
@@ -102,6 +119,7 @@ Status BudgetAgent::Begin() {
   }
   if (caps_.empty())
     return Error{ErrorCode::kNotSupported, "no GPU of this node has a power limit to be budgeted"};
+  Tell();
   if (before) return Ok();
   return Hold(caps_, kFirstTtl);
 }
@@ -185,9 +203,25 @@ budget::NodeReport BudgetAgent::MakeReport() {
   return report;
 }
 
-void BudgetAgent::Warn(const std::string& why) {
-  if (std::exchange(warned_, why) != why && !why.empty())
-    log::Warning("power budget: {}; after its grant the node keeps to its fallback", why);
+// A server takes a new node into its budget first and grants at its second report, so the first
+// failure is not worth a line in the log.
+TimePoint BudgetAgent::NoGrant(const std::string& why) {
+  trouble_ = why;
+  if (++failures_ > 1 && std::exchange(warned_, why) != why)
+    log::Warning("power budget: {}; {}", why,
+                 granted_ ? "after its grant the node keeps to its fallback"
+                          : "no grant has come yet, so its GPUs stay at their fallback");
+  Tell();
+  return daemon_.clock().Now() + kRetry * random_.Uniform(0.9, 1.1);
+}
+
+void BudgetAgent::Tell() {
+  const auto own = OwnLease();
+  daemon_.SetBudgetState({.server = options_.server,
+                          .node = options_.node,
+                          .granted = granted_,
+                          .fallback = !granted_ || !own || own->fell_back,
+                          .trouble = trouble_});
 }
 
 TimePoint BudgetAgent::Step() {
@@ -198,29 +232,25 @@ TimePoint BudgetAgent::Step() {
                             .path = "/v1/nodes/" + http::PercentEncoded(options_.node) + "/report",
                             .body = JsonText(ToJson(report))});
   const auto again = [&](Seconds after) { return clock.Now() + after * random_.Uniform(0.9, 1.1); };
-  if (!reply.ok()) {
-    Warn(reply.error().message);
-    return again(kRetry);
-  }
+  if (!reply.ok()) return NoGrant(reply.error().message);
   if (reply.value().status != 200) {
-    Warn(fmt::format("the server answered {}: {}", reply.value().status,
-                     Printable(reply.value().body.substr(0, 200))));
-    return again(kRetry);
+    return NoGrant(fmt::format("{} answered {}: {}", options_.server, reply.value().status,
+                               ReasonIn(reply.value().body)));
   }
   const auto json = ParseJson(reply.value().body);
   const auto grant = json.ok() ? budget::ParseGrant(json.value()) : json.error();
-  if (!grant.ok()) {
-    Warn("the server's grant makes no sense: " + grant.error().message);
-    return again(kRetry);
-  }
+  if (!grant.ok())
+    return NoGrant("the server's grant makes no sense: " + grant.error().message);
   const auto left = lease_.Accept(grant.value(), sent_at, clock.Now());
   if (!left) return again(grant.value().next_report);
   const bool changed = grant.value().caps != caps_;
-  if (const Status held = Hold(grant.value().caps, *left); !held.ok()) {
-    Warn(held.error().message);
-    return again(kRetry);
-  }
-  Warn("");
+  if (const Status held = Hold(grant.value().caps, *left); !held.ok())
+    return NoGrant(held.error().message);
+  granted_ = sent_at;
+  failures_ = 0;
+  trouble_.clear();
+  warned_.clear();
+  Tell();
   lease_.NoteApplied(grant.value().number);
   // The sooner a change is confirmed, the sooner its watts are another's.
   return changed ? clock.Now() : again(grant.value().next_report);

@@ -24,6 +24,7 @@ namespace zeus::daemon {
 class BudgetAgent {
  public:
   struct Options {
+    std::string server{};             // The address, for people.
     std::string node{};               // The name of this node in the budget.
     std::optional<Watts> fallback{};  // Before the first grant; nullopt: the lowest limit.
     // Whether a service manager starts the daemon again, or puts the fallback in force, within
@@ -47,7 +48,8 @@ class BudgetAgent {
   std::optional<wire::LeaseView> OwnLease() const;
   Status Hold(const std::vector<budget::DeviceCap>& caps, Seconds left);
   Status WaitUntilHeld(const std::string& lease);
-  void Warn(const std::string& why);
+  TimePoint NoGrant(const std::string& why);
+  void Tell();
 
   Daemon& daemon_;
   const Send send_;
@@ -56,6 +58,9 @@ class BudgetAgent {
   Random random_;
   std::vector<budget::DeviceCap> caps_{};  // The lease has them.
   Seconds ttl_{};
+  std::optional<TimePoint> granted_{};
+  int failures_ = 0;       // Reports without a grant, since the latest one.
+  std::string trouble_{};  // Of the latest report; empty: it brought a grant.
   std::string warned_{};
 };
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -68,6 +69,14 @@ struct DaemonOptions {
 // answers it completes.
 class Daemon {
  public:
+  // This node's side of a cluster's power budget, as people look at it.
+  struct BudgetState {
+    std::string server{};
+    std::string node{};                   // Its name in the budget.
+    std::optional<TimePoint> granted{};   // When the latest grant came; nullopt: none so far.
+    bool fallback = true;                 // The fallback holds, and no grant.
+    std::string trouble{};                // Why the latest report brought no grant.
+  };
   // Opens the recorder and the audit log. No knob is touched before Start().
   static Result<std::unique_ptr<Daemon>> Open(Clock& clock, Node node, Configuration configuration,
                                               DaemonOptions options);
@@ -157,6 +166,15 @@ class Daemon {
   // The least time until the recorder looks at the devices again.
   Seconds RecorderPause() const;
   const KnobTimings& timings() const { return timings_; }
+  void SetBudgetState(BudgetState state) {
+    const std::lock_guard lock(mutex_);
+    budget_ = std::move(state);
+  }
+  // nullopt where the node keeps to no budget.
+  std::optional<BudgetState> budget_state() const {
+    const std::lock_guard lock(mutex_);
+    return budget_;
+  }
   PolledStreams& streams() { return *streams_; }
   WaitingAnswers& waiting() { return *waiting_; }
 
@@ -198,6 +216,7 @@ class Daemon {
   mutable std::mutex mutex_;
   std::shared_ptr<const Configuration> configuration_;  // Guarded by mutex_, as are the next two.
   std::map<wire::KnobKey, std::string> shown_{};        // The latest event of each knob.
+  std::optional<BudgetState> budget_{};                 // Guarded by mutex_.
   std::map<std::string, Booked> booked_{};              // By device.
   std::mutex counters_mutex_;
   std::map<std::string, Joules> counters_{};  // Guarded by it. By name: as the driver shows them.

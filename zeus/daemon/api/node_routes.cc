@@ -105,6 +105,18 @@ Json PodsJson(const PodWatch* pods) {
           {"unknown_devices", state.unknown_devices}};
 }
 
+Json BudgetJson(Daemon& daemon) {
+  const auto state = daemon.budget_state();
+  if (!state) return nullptr;
+  const TimePoint now = daemon.clock().Now();
+  return {{"server", state->server},
+          {"node", state->node},
+          {"state", state->fallback ? "fallback" : "granted"},
+          {"granted_seconds_ago",
+           state->granted ? Json(Seconds(now - *state->granted).count()) : Json()},
+          {"trouble", state->trouble.empty() ? Json() : Json(state->trouble)}};
+}
+
 http::Answer GetNode(Daemon& daemon, const Call& call) {
   Json gpus = Json::array();
   for (const NodeDevice& device : daemon.devices().gpus()) {
@@ -121,6 +133,7 @@ http::Answer GetNode(Daemon& daemon, const Call& call) {
   Json node = live::DescribeNode(daemon.recorder().node());
   node["boot_id"] = daemon.options().boot_clock().boot;
   node["pods"] = PodsJson(daemon.pods());
+  node["budget"] = BudgetJson(daemon);
   node["gpus"] = std::move(gpus);
   node["cpus"] = std::move(cpus);
   return http::JsonAnswer(200, node);

@@ -103,7 +103,8 @@ void TakeLowest(Market& market) {
     for (const Load& load : market.LoadsOf(j)) lowest[load.domain] += load.gpus * taken;
   }
   for (std::size_t d = 0; d < domains.size(); ++d) {
-    const double watts = std::max((domains[d].watts - domains[d].reserved).value(), 0.0);
+    // Less than nothing where more is reserved than there is: that is missing, too.
+    const double watts = (domains[d].watts - domains[d].reserved).value();
     market.capacity.push_back(std::max(watts, lowest[d]));
     market.missing.push_back(std::max(lowest[d] - watts, 0.0));
     market.free.push_back(market.capacity[d] - lowest[d]);
