@@ -2,7 +2,6 @@
 // how long the solver takes: tables for docs/budget.md. Slowdowns are exact; only the last tables
 // have times, which are CPU times because others may use the machine.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/processor_cost.h"
 #include "zeus/base/csv.h"
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
@@ -25,6 +25,9 @@
 
 namespace zeus::water_filling {
 namespace {
+
+using bench::PeakBytes;
+using bench::ProcessorSeconds;
 
 constexpr std::size_t kJobs = 200;
 constexpr int kSeeds = 10;
@@ -215,21 +218,6 @@ void PrintGaps(const std::vector<SharedCurve>& curves) {
 }
 
 // --- speed ---
-
-double ProcessorSeconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double PeakBytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
-}
 
 // A convex curve of eight stretches.
 SharedCurve MadeCurve(Random& random) {

@@ -3,7 +3,6 @@
 // and, with a folder as argument, as a figure. Each point runs in a process of its own, so that its
 // memory can be measured; times are CPU times, because others may use the machine.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/processor_cost.h"
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/deadline_solver.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
@@ -27,6 +27,8 @@
 namespace zeus::pipeline {
 namespace {
 
+using bench::ProcessorSeconds;
+
 struct Cost {
   double seconds = 0;  // CPU time.
   double megabytes = 0;
@@ -34,20 +36,7 @@ struct Cost {
   double error = std::nan("");  // The largest relative difference from the known frontier.
 };
 
-double ProcessorSeconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double PeakMegabytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
+double PeakMegabytes() { return bench::PeakBytes() / (1024 * 1024); }
 
 // Runs `work` in a child process; nullopt when it fails.
 std::optional<Cost> InChild(const std::function<std::optional<Cost>()>& work) {

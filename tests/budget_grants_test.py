@@ -12,7 +12,7 @@ import unittest
 
 from serve_testing import Server
 from sim_testing import SimTestCase, ZEUS, wait_until
-from zeusd_testing import Daemon
+from zeusd_testing import Daemon, ZEUSD
 
 NODES = ["n1", "n2", "n3", "n4"]
 GPUS = 2
@@ -24,28 +24,59 @@ VALID = 10
 class Truth(threading.Thread):
     """The true power of all nodes together, ten times a second, and when it was too much."""
 
+    PERIOD = 0.1
+
     def __init__(self, test):
         super().__init__()
-        self.test = test
         self.samples = []  # Moment, watts, allowed watts.
+        self.lock = threading.Lock()
         self.allowed = None  # None: not judged.
         self.done = threading.Event()
+        self.looks = {node: [] for node in NODES}  # The three latest of each node.
+        self.programs = [subprocess.Popen([ZEUS, "sim", "truth", "--name", node, "--every", str(self.PERIOD)],
+                                          env=test.environment, stdout=subprocess.PIPE, text=True) for node in NODES]
+        self.readers = [threading.Thread(target=self.read, args=pair) for pair in zip(NODES, self.programs)]
+        for reader in self.readers:
+            reader.start()
+
+    def read(self, node, program):
+        for line in program.stdout:
+            watts = sum(gpu["power_watts"] for gpu in json.loads(line))
+            with self.lock:
+                self.looks[node] = [*self.looks[node], watts][-3:]
+
+    def allow(self, watts):
+        """Judges by so many watts from now on. What was read before does not count."""
+        with self.lock:
+            self.allowed = watts
+            self.looks = {node: [] for node in NODES}
 
     def look(self):
-        looks = [subprocess.Popen([ZEUS, "sim", "truth", "--name", node, "--json"], env=self.test.environment,
-                                  stdout=subprocess.PIPE, text=True) for node in NODES]
-        return [sum(gpu["power_watts"] for gpu in json.loads(look.communicate(timeout=60)[0])) for look in looks]
+        """The power of each node in its two latest looks; nothing before three of each, of which the first may be old."""
+        with self.lock:
+            looks = list(self.looks.values())
+        # The nodes are not read at one moment: watts that move from one to another meanwhile would be seen
+        # twice. They are lowered first, so that of two looks one saw them at the one node alone.
+        return [min(look[1:]) for look in looks] if all(len(look) == 3 for look in looks) else None
 
     def run(self):
-        now = self.look()
-        while not self.done.wait(0.1):
+        while not self.done.wait(self.PERIOD):
             allowed = self.allowed
-            # The nodes are not read at one moment: watts that move from one to another meanwhile would be seen
-            # twice. They are lowered first, so that of two looks one saw them at the one node alone.
-            before, now = now, self.look()
-            watts = sum(map(min, before, now))
-            if allowed is not None and allowed == self.allowed:
-                self.samples.append((time.monotonic(), watts, allowed))
+            watts = self.look()
+            if watts is not None and allowed is not None and allowed == self.allowed:
+                self.samples.append((time.monotonic(), sum(watts), allowed))
+
+    def stop(self):
+        self.done.set()
+        if self.is_alive():
+            self.join()
+        for program in self.programs:
+            program.kill()
+        for reader in self.readers:
+            reader.join()
+        for program in self.programs:
+            program.wait()
+            program.stdout.close()
 
     def violations(self):
         return [sample for sample in self.samples if sample[1] > 1.01 * sample[2]]
@@ -125,9 +156,9 @@ nodes = ["n[1-4]"]
 
     def judge(self):
         truth = Truth(self)
-        truth.allowed = BUDGET
+        self.addCleanup(truth.stop)
+        truth.allow(BUDGET)
         truth.start()
-        self.addCleanup(lambda: (truth.done.set(), truth.join()))
         return truth
 
     def finish(self, truth):
@@ -135,6 +166,8 @@ nodes = ["n[1-4]"]
         truth.done.set()
         truth.join()
         self.assertEqual(truth.violations(), [])
+        seconds = truth.samples[-1][0] - truth.samples[0][0]
+        print(f"{len(truth.samples)} looks, {len(truth.samples) / max(seconds, 1):.1f} a second")
         return max(sample[1] for sample in truth.samples)
 
     def used(self):
@@ -153,7 +186,7 @@ nodes = ["n[1-4]"]
             wait_until(self.used, "the node does not come back")
         self.server.kill()
         # Without a server every node falls back by itself.
-        wait_until(lambda: sum(truth.look()) < 1.01 * LOWEST * GPUS * len(NODES), "the nodes do not fall back")
+        wait_until(lambda: sum(truth.look() or [BUDGET]) < 1.01 * LOWEST * GPUS * len(NODES), "the nodes do not fall back")
         self.start_server()
         wait_until(self.used, "a server that starts again hands nothing out")
         highest = self.finish(truth)
@@ -185,17 +218,32 @@ nodes = ["n[1-4]"]
         self.assertEqual(self.server.ask("DELETE", "/v1/nodes/n1").status, 204)
         self.assertNotIn("n1", self.caps())
 
+    def test_a_repair_without_the_daemon_leaves_budgeted_gpus_at_their_fallback(self):
+        self.start_all()
+        truth = self.judge()
+        wait_until(lambda: self.enforced("n1") > 1.2 * LOWEST * GPUS, "n1 never gets more than its lowest limits")
+        self.daemons["n1"].kill()
+        done = subprocess.run([ZEUSD, "restore", "--all", "--state-dir", os.path.join(self.folder, "n1")],
+                              env=self.environment_of("n1"), text=True, capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("stays at 100 W: the power budget has the watts above it (250 W before"), GPUS, done.stdout)
+        self.assertEqual(self.enforced("n1"), LOWEST * GPUS)
+        self.start_daemon("n1")
+        wait_until(lambda: self.enforced("n1") > 1.2 * LOWEST * GPUS, "the daemon does not take its GPUs over again")
+        wait_until(self.used, "the node does not come back")
+        self.finish(truth)
+
     def test_a_lower_budget_holds_within_five_seconds_and_outlasts_the_server(self):
         self.start_all()
         truth = self.judge()
-        truth.allowed = None
+        truth.allow(None)
         lower = 900
         begin = time.monotonic()
         answer = self.server.ask("PUT", "/v1/budget", {"watts": lower})
         self.assertEqual(answer.status, 200, answer.text)
         wait_until(lambda: self.committed() <= lower + 0.001, "the budget is not lowered")
         took = time.monotonic() - begin
-        truth.allowed = lower
+        truth.allow(lower)
         self.server.kill()
         self.start_server()
         wait_until(lambda: self.committed() > 0.9 * lower, "nothing is handed out again")

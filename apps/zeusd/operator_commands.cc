@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/daemon/access_tokens.h"
-#include "zeus/device/knobs/knob_repair.h"
+#include "zeus/daemon/leases_file.h"
+#include "zeus/device/knobs/capped_repair.h"
 #include "zeus/http/client.h"
 
 namespace zeus::daemon::cli {
@@ -118,19 +120,32 @@ Result<int> Revoke(const TokenFlags& flags) {
 
 // --- restore ---
 
-Result<int> Restore(bool all) {
+// A damaged file of leases must not keep knobs changed.
+PowerCaps BudgetCaps(const std::string& state_folder) {
+  const auto folder = state_folder.empty() ? std::filesystem::path(kSocket).parent_path()
+                                           : std::filesystem::path(state_folder);
+  const auto kept = ReadLeases(folder / "leases.json");
+  if (!kept.ok()) {
+    log::Warning("no power budget is respected: {}", kept.error().message);
+    return {};
+  }
+  return CurrentBootTime().boot == kept.value().boot ? BudgetCapsOf(kept.value()) : PowerCaps();
+}
+
+Result<int> Restore(bool all, const std::string& state_folder) {
   SystemClock clock;
   ZEUS_TRY(const auto folder, KnobFolder());
   KnobJournal journal(clock, folder);
   ZEUS_TRY(const auto repairs,
            RepairAllKnobs(journal, RealSurroundings(clock),
-                          all ? KnobJournal::Holders::kOverrule : KnobJournal::Holders::kRespect));
-  for (const KnobRepair& repair : repairs)
+                          all ? KnobJournal::Holders::kOverrule : KnobJournal::Holders::kRespect,
+                          BudgetCaps(state_folder)));
+  for (const CappedRepair& repair : repairs)
     zeus::cli::PrintText(fmt::format("{}\n", ToText(repair)));
   if (repairs.empty()) fmt::print("nothing to restore\n");
-  const bool left = std::ranges::any_of(repairs, [](const KnobRepair& repair) {
-    return repair.outcome == KnobRepair::Outcome::kFailed ||
-           repair.outcome == KnobRepair::Outcome::kHeld;
+  const bool left = std::ranges::any_of(repairs, [](const CappedRepair& one) {
+    return !one.capped && (one.repair.outcome == KnobRepair::Outcome::kFailed ||
+                           one.repair.outcome == KnobRepair::Outcome::kHeld);
   });
   return left ? zeus::cli::ExitCode(ErrorCode::kUnavailable) : 0;
 }
@@ -149,8 +164,8 @@ Result<Json> Get(http::Client& client, const std::string& path) {
 std::string BudgetText(const Json& budget) {
   std::string text = fmt::format("power budget of {} for {}: ", budget.value("server", ""),
                                  budget.value("node", ""));
-  const bool once = budget.contains("granted_seconds_ago") &&
-                    budget["granted_seconds_ago"].is_number();
+  const bool once =
+      budget.contains("granted_seconds_ago") && budget["granted_seconds_ago"].is_number();
   if (!once)
     text += "no grant has ever come, so its GPUs stay at their fallback";
   else
@@ -244,10 +259,18 @@ void AddTokenCommand(Verb app, Action& action) {
 
 void AddRestoreCommand(Verb app, Action& action) {
   auto all = std::make_shared<bool>(false);
+  auto state_folder = std::make_shared<std::string>();
   const Verb verb = app.AddVerb("restore", "Put knobs back that the journal has, without a daemon");
   verb.AddFlag("--all", *all, "Also those that a living program holds");
-  verb.Footer("Exit code 6 when a knob stays changed.");
-  verb.OnChosen([&action, all] { action = [all] { return Restore(*all); }; });
+  verb.AddOption("--state-dir", *state_folder,
+                 "Where the daemon kept its leases; the folder of its usual socket by default")
+      .Check(NotEmpty())
+      .TypeName("FOLDER");
+  verb.Footer(
+      "GPUs under a power budget stay at their fallback. Exit code 6 when a knob stays changed.");
+  verb.OnChosen([&action, all, state_folder] {
+    action = [all, state_folder] { return Restore(*all, *state_folder); };
+  });
 }
 
 void AddStatusCommand(Verb app, Action& action) {

@@ -390,8 +390,8 @@ Status StartBudget(const ServeOptions::Budget& options, Daemon& daemon, BudgetCl
                              .node = options.node.empty() ? HostName() : options.node,
                              .guarded = options.guarded};
   if (const Status name = budget::CheckNodeName(agent.node); !name.ok())
-    return Error(name.error()).While(options.node.empty() ? "the name of this machine"
-                                                          : "--budget-node");
+    return Error(name.error())
+        .While(options.node.empty() ? "the name of this machine" : "--budget-node");
   if (options.fallback) agent.fallback = Watts(*options.fallback);
   budget.agent = std::make_unique<BudgetAgent>(
       daemon, [&budget](const http::Call& call) { return budget.client->Send(call); }, agent);

@@ -28,8 +28,6 @@ constexpr double kSmallShare = 0.01;
 constexpr double kLargeRise = 1.25;
 constexpr double kIdleUtilization = 0.01;  // A device that is used less is idle.
 constexpr double kIdleWeight = 1e-6;
-constexpr double kBoundShare = 0.95;  // A device that draws more of its cap is bound by it.
-constexpr Seconds kSettled = 10s;     // After that the draw follows a new cap.
 
 GrantBook::Options BookOptions(const BudgetConfiguration& configuration,
                                std::uint64_t incarnation) {
@@ -121,8 +119,20 @@ Watts BudgetServer::BaseOf(std::size_t domain) const {
   return domain == 0 ? configuration_.watts : configuration_.domains[domain - 1].watts;
 }
 
+void BudgetServer::Follow(std::vector<FollowStep> steps, WallTime until) {
+  const std::lock_guard lock(mutex_);
+  followed_ = std::move(steps);
+  followed_until_ = until;
+}
+
+std::vector<Target> BudgetServer::FollowTargets() const {
+  if (!configuration_.follow) return {};
+  return TargetsFollowing(*configuration_.follow, BaseOf(0), followed_, followed_until_);
+}
+
 std::vector<Target> BudgetServer::TargetsOf(std::size_t domain) const {
-  std::vector<Target> targets;
+  // Whatever people ask for has a higher rank.
+  std::vector<Target> targets = domain == 0 ? FollowTargets() : std::vector<Target>();
   for (const auto* list : {&configuration_.schedule, &targets_})
     for (Target target : *list) {
       const bool root = target.domain.empty() || target.domain == book_->domains()[0].name;
@@ -255,6 +265,7 @@ BudgetServer::Question BudgetServer::Ask(const std::vector<GrantBook::NodeView>&
                                          const std::vector<Watts>& limits) const {
   Question question;
   question.problem.objective = configuration_.objective;
+  question.problem.resource = configuration_.mode;
   question.problem.eta = configuration_.eta;
   for (std::size_t i = 0; i < limits.size(); ++i)
     question.problem.domains.push_back({.name = book_->domains()[i].name,
@@ -288,11 +299,12 @@ void BudgetServer::Apply(const Question& question, const water_filling::Allocati
                      .assumed = job.curve->assumed(),
                      .idle = question.idle[i]});
     for (const auto& key : question.devices[i]) {
-      const Watts rise = grant.limit - wanted[key];
+      const Watts limit = std::max(grant.limit, HeadroomOf(key.second));
+      const Watts rise = limit - wanted[key];
       // A small rise is not worth a message.
-      if (rise > Watts(0) && rise < std::max(kSmallChange, kSmallShare * grant.limit)) continue;
+      if (rise > Watts(0) && rise < std::max(kSmallChange, kSmallShare * limit)) continue;
       figures_.swing += rise < Watts(0) ? -1 * rise : rise;
-      book_->Want(key.first, key.second, grant.limit);
+      book_->Want(key.first, key.second, limit);
     }
   }
 }
@@ -427,26 +439,10 @@ TimePoint BudgetServer::StepNow(TimePoint now) {
   bool falls = false;
   for (std::size_t i = 0; i < before.size(); ++i) falls = falls || limits_[i] < before[i];
   NoteSilence(now);
+  ExpectDraws(now);
   if (falls || now >= next_decision_) Decide(now);
   (void)StorePlan(now);
   return now + kStepPeriod;
-}
-
-// A cap that was changed a moment ago tells nothing yet: the draw follows.
-void BudgetServer::NoteAppetite(const NodeReport& report, TimePoint now) {
-  for (const DeviceReport& device : report.devices) {
-    Appetite& appetite = appetites_[device.id];
-    const Watts change = device.cap - appetite.cap;
-    if (change > kSmallChange || change < -1 * kSmallChange) {
-      appetite.cap = device.cap;
-      appetite.since = now;
-    }
-    if (!device.power) continue;
-    if (*device.power >= kBoundShare * device.cap)
-      appetite.bound = true;
-    else if (now - appetite.since >= kSettled)
-      appetite.bound = false;
-  }
 }
 
 Result<Grant> BudgetServer::Report(const NodeReport& report) {

@@ -54,6 +54,9 @@ class BudgetServer {
   // A node that is switched off for good, or under another name: nothing is reserved for it.
   Status Forget(const std::string& node);
 
+  // The root's budget follows these values from now on, where the configuration says so.
+  void Follow(std::vector<FollowStep> steps, WallTime until);
+
   Json Show();
   Json ShowSchedule();
   Json ShowJobs();
@@ -82,10 +85,10 @@ class BudgetServer {
     std::size_t silent = 0;
     std::uint64_t grants = 0;
     std::uint64_t store_failures = 0;
-    Watts missing{};  // By which the lowest limits exceed the budget.
+    Watts missing{};                        // By which the lowest limits exceed the budget.
     std::optional<double> mean_slowdown{};  // Over the GPUs that work.
     std::optional<double> worst_slowdown{};
-    Watts swing{};    // Sum of the changes of wanted caps at the latest decision.
+    Watts swing{};  // Sum of the changes of wanted caps at the latest decision.
   };
   Figures figures();
 
@@ -121,13 +124,24 @@ class BudgetServer {
     Watts cap{};
     TimePoint since{};  // The cap has been this one since then.
     bool bound = true;  // It draws what it may, and perhaps would draw more.
+    // Draws under caps that do not bind, since the job began; for mode "drawn".
+    double draws = 0;
+    double mean = 0;      // Watts.
+    double variance = 0;  // Watts squared, times draws.
+    Watts highest{};
+    std::string job{};
   };
 
   // All below need mutex_.
   void NoteAppetite(const NodeReport& report, TimePoint now);
+  static void NoteDraw(Watts power, Appetite& appetite);
+  static std::optional<Watts> MostOf(const Appetite& appetite);
+  Watts HeadroomOf(const std::string& device) const;
+  void ExpectDraws(TimePoint now);
   std::size_t DomainOf(const std::string& node) const;
   Result<std::size_t> FindDomain(const std::string& name) const;
   Watts BaseOf(std::size_t domain) const;
+  std::vector<Target> FollowTargets() const;
   std::vector<Target> TargetsOf(std::size_t domain) const;
   std::vector<Watts> BudgetsNow() const;
   void SetLimits();
@@ -168,6 +182,8 @@ class BudgetServer {
   std::map<std::string, std::size_t> domain_of_{};  // By node.
   std::map<std::size_t, Watts> overrides_{};        // Budgets that were set, by domain.
   std::vector<Target> targets_{};                   // Added after the file's.
+  std::vector<FollowStep> followed_{};
+  WallTime followed_until_{};
   std::uint64_t next_target_ = 1;
   std::optional<TimePoint> verified_at_{};  // When the database said last that this start is it.
   bool shut_out_ = false;
@@ -181,6 +197,7 @@ class BudgetServer {
   std::vector<std::string> doubts_{};
   std::map<std::string, bool> silent_{};
   std::map<std::string, Appetite> appetites_{};  // By device.
+  std::optional<TimePoint> overdrawn_at_{};      // More was drawn than may be, lately.
   std::deque<Event> events_{};
   std::uint64_t next_event_ = 1;
   Figures figures_{};

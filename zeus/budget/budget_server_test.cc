@@ -269,6 +269,112 @@ TEST_F(BudgetServerTest, AStartThatWasShutOutSaysThatItsPictureIsOld) {
   EXPECT_TRUE(server_->Show().at("current"));
 }
 
+TEST_F(BudgetServerTest, ABudgetFollowsCarbonAndPeopleWin) {
+  const std::string file = std::string(kFile).replace(
+      std::string(kFile).find("reserve"), 0, "follow = \"carbon\"\nbetween = [0.6, 1.0]\n");
+  Start(file.c_str());
+  Run(20s);
+  EXPECT_GT(Sum(), 900_W) << "nothing is known yet";
+  const WallTime now = clock_.WallNow();
+  const auto in = [now](int seconds) { return now + std::chrono::seconds(seconds); };
+  server_->Follow({{in(0), 100}, {in(100), 300}, {in(200), 500}}, in(300));
+  EXPECT_EQ(server_->ShowSchedule().at("targets").size(), 3U);
+  Run(60s);
+  EXPECT_GT(Sum(), 900_W);
+  Run(60s);
+  EXPECT_EQ(Domain(0).at("watts"), 800);
+  EXPECT_LE(Sum(), 800_W);
+  ASSERT_TRUE(server_->AddTarget({.start = in(130), .end = in(220), .watts = 700_W}, false).ok());
+  Run(40s);
+  EXPECT_EQ(Domain(0).at("watts"), 700);
+  Run(80s);
+  EXPECT_EQ(Domain(0).at("watts"), 600);
+  EXPECT_LE(Sum(), 600_W);
+  Run(80s);
+  EXPECT_EQ(Domain(0).at("watts"), 1000) << "the forecast is over";
+}
+
+// Four GPUs, each of a node and a job of its own, of which n1 and n3 never draw more than 120 W.
+class DrawnBudgetTest : public BudgetServerTest {
+ protected:
+  void SetUp() override {
+    const std::string limits = kFile;
+    Start(std::string(limits).replace(limits.find("reserve"), 0, "mode = \"drawn\"\n").c_str());
+  }
+
+  void Report(const std::string& node, Watts demand) {
+    NodeLease& lease = leases_.try_emplace(node, node + " session").first->second;
+    Watts& cap = caps_.try_emplace(node, 100_W).first->second;
+    NodeReport report = lease.BeginReport();
+    report.node = node;
+    report.guarded = true;
+    report.devices = {{.id = "GPU-" + node,
+                       .lowest = 100_W,
+                       .highest = 300_W,
+                       .cap = cap,
+                       .fallback = 100_W,
+                       .power = std::min(cap, demand),
+                       .utilization = 1.0}};
+    report.jobs = {{.id = "job of " + node, .devices = {"GPU-" + node}}};
+    const auto grant = server_->Report(report);
+    if (!grant.ok() || !lease.Accept(grant.value(), clock_.Now(), clock_.Now())) return;
+    cap = grant.value().caps.at(0).cap;
+    lease.NoteApplied(grant.value().number);
+  }
+  void Run(Seconds time, Watts modest) {
+    const TimePoint end = clock_.Now() + time;
+    while (clock_.Now() < end) {
+      for (const std::string node : {"n1", "n2", "n3", "n4"})
+        Report(node, node == "n1" || node == "n3" ? modest : 300_W);
+      server_->Step();
+      EXPECT_LE(Domain(0).at("committed_watts"), most_);
+      clock_.Advance(1s);
+    }
+  }
+};
+
+TEST_F(DrawnBudgetTest, WattsThatAreLeftUnusedAreHandedOut) {
+  Run(120s, 120_W);
+  EXPECT_GE(caps_["n2"] + caps_["n4"], 590_W) << "those that can use them have all they can take";
+  EXPECT_GE(caps_["n1"], 140_W) << "a cap that does not bind";
+  EXPECT_LE(Domain(0).at("drawn_watts"), 1000);
+}
+
+TEST_F(DrawnBudgetTest, MoreDrawThanExpectedMakesCapsAloneCount) {
+  Run(120s, 120_W);
+  most_ = 1e9;  // Nodes take a moment to hear of their lower caps.
+  Run(5s, 300_W);
+  EXPECT_LE(Domain(0).at("drawn_watts"), 1000.001);
+  EXPECT_LE(Domain(1).at("drawn_watts"), 500.001);
+  most_ = 1000.001;
+  Run(40s, 300_W);
+  EXPECT_LE(Sum(), 1000_W);
+  EXPECT_LE(caps_["n1"] + caps_["n2"], 500_W);
+}
+
+TEST_F(DrawnBudgetTest, ASilentNodeCountsWithItsCap) {
+  Run(120s, 120_W);
+  const Watts kept = caps_["n1"];
+  clock_.Advance(6s);
+  EXPECT_EQ(server_->Show().at("nodes").at(0).at("committed_watts"), kept.value());
+}
+
+TEST(BudgetConfigurationTest, StepsOfASignalBecomeSharesOfTheBudget) {
+  const auto at = [](int seconds) { return WallTime{} + std::chrono::seconds(seconds); };
+  const FollowSpec follow{.lowest = 0.5, .highest = 0.9};
+  // The second and the third are the same per cent; a negative price is a good one.
+  const auto targets = TargetsFollowing(
+      follow, 1000_W, {{at(0), -10}, {at(10), 90}, {at(20), 90.1}, {at(30), 40}}, at(40));
+  ASSERT_EQ(targets.size(), 4U);
+  EXPECT_EQ(WattsAt(at(-5), 1000_W, "", targets), 900_W);
+  EXPECT_EQ(WattsAt(at(5), 1000_W, "", targets), 900_W);
+  EXPECT_EQ(WattsAt(at(15), 1000_W, "", targets), 500_W);
+  EXPECT_EQ(WattsAt(at(25), 1000_W, "", targets), 500_W);
+  EXPECT_EQ(WattsAt(at(35), 1000_W, "", targets), 700_W);
+  EXPECT_EQ(WattsAt(at(40), 1000_W, "", targets), 900_W);
+  EXPECT_EQ(TargetsFollowing(follow, 1000_W, {{at(0), 5}, {at(9), 5}}, at(20)).size(), 1U);
+}
+
 TEST(NodeNameTest, NamesAreFitForAddressesAndFiles) {
   for (const char* good : {"n1", "head", "rack3-n01.example.org", "GPU_7"})
     EXPECT_TRUE(CheckNodeName(good).ok()) << good;
@@ -297,7 +403,7 @@ TEST(BudgetConfigurationTest, MistakesAreNamedWithTheirLine) {
        {Case{"", "there is no [budget]"}, Case{"[budget]\n", "needs watts"},
         Case{"[budget]\nwatts = 1\nwats = 2", "did you mean watts?"},
         Case{"[budget]\nwatts = nan", "from 0"}, Case{"[budget]\nwatts = -1", "from 0"},
-        Case{"[budget]\nwatts = 1\nmode = \"drawn\"", "mode"},
+        Case{"[budget]\nwatts = 1\nmode = \"guess\"", "mode"},
         Case{"[budget]\nwatts = 1\nvalid_seconds = 10\nreport_seconds = 5", "three times"},
         Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"a\"", "needs watts"},
         Case{"[budget]\nwatts = 1\n[[domain]]\nname = \"a\"\nwatts = 1\nnodes = [\"n[2-1]\"]",
@@ -316,6 +422,9 @@ TEST(BudgetConfigurationTest, MistakesAreNamedWithTheirLine) {
              "nodes = [\"n[1-4]\"]\nnode_watts = 20\n[[domain]]\nname = \"b\"\nwatts = 90\n"
              "nodes = [\"m[1-2]\"]\nnode_watts = 20",
              "reserve 120.0 W for nodes of \"site\""},
+        Case{"[budget]\nwatts = 1\nfollow = \"wind\"", "follow is"},
+        Case{"[budget]\nwatts = 1\nfollow = \"carbon\"\nbetween = [1.0, 0.5]", "between must be"},
+        Case{"[budget]\nwatts = 1\nbetween = [0.5, 1.0]", "follow is"},
         Case{"[budget", "budget.toml:1"}}) {
     const auto parsed = ParseBudgetConfiguration(one.text, "budget.toml");
     ASSERT_FALSE(parsed.ok()) << one.text;

@@ -99,6 +99,8 @@ Json BudgetServer::Show() {
 Json BudgetServer::ShowSchedule() {
   const std::lock_guard lock(mutex_);
   Json targets = Json::array();
+  for (const Target& target : FollowTargets())
+    if (target.start > WallTime::min()) targets.push_back(ToJson(target));
   for (const auto* list : {&configuration_.schedule, &std::as_const(targets_)})
     for (const Target& target : *list) targets.push_back(ToJson(target));
   return {{"targets", std::move(targets)}};
@@ -125,8 +127,7 @@ Json BudgetServer::ShowJobs() {
                     {"bound_missed", job.grant.bound_missed},
                     {"assumed", job.assumed}});
   }
-  return {{"jobs", std::move(jobs)},
-          {"idle", {{"gpus", idle}, {"taken_watts", kept.value()}}}};
+  return {{"jobs", std::move(jobs)}, {"idle", {{"gpus", idle}, {"taken_watts", kept.value()}}}};
 }
 
 Result<std::vector<std::string>> BudgetServer::Effect(const Wish& wish) {

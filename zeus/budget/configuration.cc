@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
@@ -101,6 +102,39 @@ Watts WattsAt(WallTime moment, Watts watts, const std::string& domain,
     if (target->domain == domain && moment >= target->start && moment < target->end)
       return target->watts.value_or(watts);
   return watts;
+}
+
+std::vector<Target> TargetsFollowing(const FollowSpec& follow, Watts watts,
+                                     const std::vector<FollowStep>& steps, WallTime until) {
+  const char* name = follow.price ? "price" : "carbon";
+  std::vector<Target> targets;
+  const auto add = [&](WallTime from, WallTime to, double share) {
+    targets.push_back({.id = fmt::format("{}-{}", name, targets.size() + 1),
+                       .start = from,
+                       .end = to,
+                       .watts = share * watts,
+                       .reason = fmt::format("{:.0f} % of the budget: it follows {}", 100 * share,
+                                             follow.price ? "the price" : "carbon")});
+  };
+  if (follow.highest < 1) add(WallTime::min(), WallTime::max(), follow.highest);
+  const auto value = [](const FollowStep& step) { return step.value; };
+  if (steps.empty()) return targets;
+  const auto [least, most] = std::ranges::minmax(steps | std::views::transform(value));
+  if (!(most > least)) return targets;
+  double latest = -1;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const WallTime end = i + 1 < steps.size() ? steps[i + 1].from : until;
+    const double badness = (steps[i].value - least) / (most - least);
+    const double share =
+        std::round(100 * (follow.highest - (follow.highest - follow.lowest) * badness)) / 100;
+    if (end <= steps[i].from) continue;
+    if (share == latest && targets.back().end == steps[i].from)
+      targets.back().end = end;
+    else
+      add(steps[i].from, end, share);
+    latest = share;
+  }
+  return targets;
 }
 
 Watts LowestAhead(WallTime now, Watts watts, const std::string& domain,

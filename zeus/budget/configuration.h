@@ -42,6 +42,19 @@ struct DomainSpec {
   Watts node_watts{};  // Committed for a node that has not reported yet.
 };
 
+// A budget that is lower while power is dirty or dear.
+struct FollowSpec {
+  bool price = false;  // Otherwise carbon.
+  double lowest = 1;   // Share of the budget at the worst hour of the next day,
+  double highest = 1;  // and at the best one.
+};
+
+// Carbon intensity or price from a moment on, until the next step.
+struct FollowStep {
+  WallTime from{};
+  double value = 0;
+};
+
 // Jobs whose time is worth more or less than that of others.
 struct JobClass {
   std::string name{};
@@ -54,13 +67,17 @@ struct JobClass {
 // The content of budget.toml. Immutable.
 struct BudgetConfiguration {
   Watts watts{};
-  double reserve = 0.02;            // Share of every budget that is never granted.
-  Seconds period{5};                // Between two decisions without a reason.
-  Seconds valid{20};                // Validity of a grant.
-  Seconds next_report{2};           // Between two reports of a node.
-  std::optional<Watts> ramp{};      // Largest change in a second; nullopt: any.
-  std::optional<Watts> fallback{};  // A device falls back to it; nullopt: to its lowest limit.
-  Watts start{50};                  // Room for an idle device, so that a job can begin.
+  double reserve = 0.02;               // Share of every budget that is never granted.
+  Seconds period{5};                   // Between two decisions without a reason.
+  Seconds valid{20};                   // Validity of a grant.
+  Seconds next_report{2};              // Between two reports of a node.
+  std::optional<Watts> ramp{};         // Largest change in a second; nullopt: any.
+  std::optional<Watts> fallback{};     // A device falls back to it; nullopt: to its lowest limit.
+  Watts start{50};                     // Room for an idle device, so that a job can begin.
+  std::optional<FollowSpec> follow{};  // For the root alone.
+  // kDrawn: watts that jobs leave unused under their caps are another's, so the sum of the caps may
+  // be more than the budget.
+  water_filling::Resource mode = water_filling::Resource::kLimits;
   water_filling::Objective objective = water_filling::Objective::kMean;
   double eta = 0.5;
   std::vector<DomainSpec> domains{};  // Parents before children.
@@ -83,6 +100,12 @@ Result<Target> ParseTarget(const Json& json);
 // The budget of a domain at a moment: `watts` unless a target changes it.
 Watts WattsAt(WallTime moment, Watts watts, const std::string& domain,
               const std::vector<Target>& targets);
+
+// The budget of each step, in whole per cent of `watts` between the two shares, for steps in the
+// order of their time that end at `until`. Beyond them, and where all values are the same, the
+// highest share holds.
+std::vector<Target> TargetsFollowing(const FollowSpec& follow, Watts watts,
+                                     const std::vector<FollowStep>& steps, WallTime until);
 
 // The watts that grants may make up from now on, so that the budget holds at every later moment:
 // grants last for `lead`, and with a ramp a lower budget is approached in time.

@@ -64,6 +64,19 @@ class BudgetTable {
       return Fail(*node, fmt::format("{} must be a list of texts", key));
     for (const toml::node& one : *list) target.push_back(*one.value<std::string>());
   }
+  void Numbers(const char* key, double lowest, double highest, std::vector<double>& target) {
+    const toml::node* node = Find(key);
+    if (node == nullptr) return;
+    const toml::array* list = node->as_array();
+    if (list == nullptr) return Fail(*node, fmt::format("{} must be a list of numbers", key));
+    for (const toml::node& one : *list) {
+      const auto number = one.is_number() ? one.value<double>() : std::nullopt;
+      if (!number || !(*number >= lowest && *number <= highest))
+        return Fail(*node,
+                    fmt::format("{} must be numbers from {:g} to {:g}", key, lowest, highest));
+      target.push_back(*number);
+    }
+  }
   void Moment(const char* key, WallTime& target) {
     const toml::node* node = Find(key);
     if (node == nullptr) return Fail(table_, fmt::format("{} needs {}", what_, key));
@@ -133,6 +146,25 @@ class BudgetTable {
   std::optional<Error> error_{};
 };
 
+// follow = "carbon", between = [0.7, 1.0]
+void ReadFollow(BudgetTable& reader, BudgetConfiguration& budget) {
+  std::string follow;
+  std::vector<double> between;
+  reader.Text("follow", follow);
+  reader.Numbers("between", 0.01, 1, between);
+  if (follow.empty() && between.empty()) return;
+  if (follow != "carbon" && follow != "price")
+    return reader.Fail(fmt::format(
+        "follow is {}: write \"carbon\" or \"price\", of which zeus serve --carbon or --price is "
+        "the source",
+        Quote(follow)));
+  if (between.size() != 2 || between[0] > between[1])
+    return reader.Fail(
+        "between must be the shares of the budget at the worst and at the best hour: [0.7, 1.0]");
+  budget.follow =
+      FollowSpec{.price = follow == "price", .lowest = between[0], .highest = between[1]};
+}
+
 Status ReadBudget(const toml::table& table, const std::string& source,
                   BudgetConfiguration& budget) {
   BudgetTable reader(table, "[budget]", source);
@@ -149,10 +181,13 @@ Status ReadBudget(const toml::table& table, const std::string& source,
   reader.Power("start_watts", budget.start);
   reader.Text("objective", objective);
   reader.Number("eta", 0, 1, budget.eta);
-  if (mode != "limits")
+  ReadFollow(reader, budget);
+  if (mode == "drawn")
+    budget.mode = water_filling::Resource::kDrawn;
+  else if (mode != "limits")
     reader.Fail(
-        fmt::format("mode is {}: a server grants power limits, whose sum cannot be "
-                    "exceeded: write \"limits\" or leave it out",
+        fmt::format("mode is {}: write \"limits\", which is safe whatever jobs do, or "
+                    "\"drawn\"",
                     Quote(mode)));
   if (objective == "worst")
     budget.objective = water_filling::Objective::kWorst;

@@ -80,6 +80,14 @@ void GrantBook::Want(const std::string& name, std::string_view device, Watts cap
     if (one.id == device) one.wanted = std::clamp(cap, one.lowest, one.highest);
 }
 
+void GrantBook::ExpectDraw(const std::string& name, std::string_view device,
+                           std::optional<Watts> most) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  for (Device& one : found->second.devices)
+    if (one.id == device) one.most = most;
+}
+
 // Devices that a report leaves out keep their ceilings: they may come back as they were.
 void GrantBook::TakeDevices(const std::string& name, Node& node, const NodeReport& report) {
   for (const DeviceReport& told : report.devices) {
@@ -171,14 +179,20 @@ void GrantBook::Refresh(Node& node, TimePoint now) {
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     Device& device = node.devices[i];
     device.ceiling = std::max(device.authorised, CeilingWithoutAnswer(node, i, now));
-    sum += device.ceiling;
+    device.counts_most = IsActive(node, now);
+    sum += device.Taken(device.ceiling);
   }
   Commit(node, sum);
 }
 
 void GrantBook::Expire(TimePoint now) {
   for (auto& [name, node] : nodes_)
-    if (node.next_expiry <= now) Refresh(node, now);
+    if (node.next_expiry <= now || HasBecomeSilent(node, now)) Refresh(node, now);
+}
+
+// The draw of a silent node is not known any more.
+bool GrantBook::HasBecomeSilent(const Node& node, TimePoint now) const {
+  return !node.devices.empty() && node.devices.front().counts_most && !IsActive(node, now);
 }
 
 std::optional<Grant> GrantBook::Answer(const std::string& name, TimePoint now) {
@@ -238,7 +252,7 @@ void GrantBook::FitDomain(std::size_t domain, TimePoint now) {
     }
     for (Device& device : node.devices) {
       least += std::max(device.lowest, device.fallback);
-      wanted += device.fitted;
+      wanted += device.Taken(device.fitted);
       devices.push_back(&device);
     }
   }
@@ -247,7 +261,8 @@ void GrantBook::FitDomain(std::size_t domain, TimePoint now) {
   const double share = std::max(0.0, (room - least) / (wanted - least));
   for (Device* device : devices) {
     const Watts floor = std::max(device->lowest, device->fallback);
-    if (device->fitted > floor) device->fitted = floor + share * (device->fitted - floor);
+    const Watts taken = device->Taken(device->fitted);
+    if (taken > floor) device->fitted = floor + share * (taken - floor);
   }
 }
 
@@ -261,6 +276,10 @@ void GrantBook::Fit(TimePoint now) {
 // The cap to which a device may rise, or its ceiling if it needs no more. Limits are whole watts.
 Watts GrantBook::Raised(const Device& device, Watts room) {
   if (device.fitted <= device.ceiling + kNothing) return device.ceiling;
+  // A cap above what the device draws takes no more room.
+  const Watts with_room = device.Taken(device.ceiling) + std::max(Watts(0), room);
+  if (device.Taken(device.fitted) <= with_room + kNothing && device.fitted > with_room)
+    return device.fitted;
   const Watts most = std::min(device.fitted, device.ceiling + std::max(Watts(0), room));
   return most == device.fitted ? most : Watts(std::floor(most.value()));
 }
@@ -290,7 +309,7 @@ std::vector<Watts> GrantBook::NextCaps(const Node& node, Raises raises,
     const Watts raised = Raised(device, room);
     if (raised > device.ceiling && raises == Raises::kAllowed) {
       for (std::optional<std::size_t> at = node.domain; at; at = domains_[*at].parent)
-        committed[*at] += raised - device.ceiling;
+        committed[*at] += device.Taken(raised) - device.Taken(device.ceiling);
       cap = raised;
     }
     caps.push_back(cap);
@@ -328,7 +347,10 @@ GrantBook::Plan GrantBook::MakePlan(TimePoint now, Raises raises) {
   Fit(now);
   // Sums are made anew: adding and subtracting for months would leave a rest.
   committed_.assign(domains_.size(), Watts(0));
-  for (auto& [name, node] : nodes_) Commit(node, std::exchange(node.committed, Watts(0)));
+  for (auto& [name, node] : nodes_) {
+    node.committed = Watts(0);
+    Refresh(node, now);
+  }
   std::vector<Watts> committed = committed_;
   Plan plan;
   std::vector<StoredNode> lowered;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -81,6 +82,10 @@ class GrantBook {
   void SetLimits(std::vector<Watts> limits);
   // The wanted cap of a device; a device that nothing is wanted for gets its fallback.
   void Want(const std::string& node, std::string_view device, Watts cap);
+  // The most that a device is expected to draw at whatever cap. A cap above it takes no more of the
+  // budget than this. Without it, and as long as its node is silent, a device takes its whole cap,
+  // and caps alone keep the promise.
+  void ExpectDraw(const std::string& node, std::string_view device, std::optional<Watts> most);
 
   // Takes note of a report. False for one that is older than the newest one of its node: then only
   // its confirmation counts. `domain` is that of a node that was not known.
@@ -153,6 +158,10 @@ class GrantBook {
     Watts stored{};   // The ceiling that a later start of the server would know.
     std::optional<Watts> power{};
     std::optional<double> utilization{};
+    std::optional<Watts> most{};  // That it is expected to draw.
+    bool counts_most = false;     // Not while its node is silent.
+    // The part of the budget that a cap takes.
+    Watts Taken(Watts cap) const { return counts_most && most ? std::min(cap, *most) : cap; }
   };
   // A grant that may be in force or still arrive.
   struct Issued {
@@ -186,6 +195,7 @@ class GrantBook {
   void Refresh(Node& node, TimePoint now);
   static Watts CeilingWithoutAnswer(const Node& node, std::size_t device, TimePoint now);
   void Expire(TimePoint now);
+  bool HasBecomeSilent(const Node& node, TimePoint now) const;
   void Commit(Node& node, Watts watts);
   static Watts Room(const std::vector<GrantDomain>& domains, const std::vector<Watts>& limits,
                     const std::vector<Watts>& committed, std::size_t domain);

@@ -267,6 +267,17 @@ TEST(MessagesTest, ReportsAndGrantsSurviveTheirJson) {
   EXPECT_EQ(ParseGrant(ToJson(grant)).value(), grant);
 }
 
+TEST(MessagesTest, ACurveStandsInALabel) {
+  const auto curve = ParseCurveText(" 100:96:1.31  250:203:1:0.02 ");
+  ASSERT_TRUE(curve.ok()) << curve.error().message;
+  EXPECT_EQ(curve.value(), (std::vector<CurveReport>{
+                               {.limit = 100_W, .draw = 96_W, .slowdown = 1.31},
+                               {.limit = 250_W, .draw = 203_W, .slowdown = 1, .sigma = 0.02}}));
+  EXPECT_TRUE(ParseCurveText("").value().empty());
+  for (const char* bad : {"100", "100:96", "100:96:x", "100:96:1:0:0", "-1:2:3", "100:96:nan"})
+    EXPECT_FALSE(ParseCurveText(bad).ok()) << bad;
+}
+
 TEST(MessagesTest, NumbersThatAreNoPowerAreRefusedByName) {
   struct Case {
     const char* field;

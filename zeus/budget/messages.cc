@@ -143,6 +143,29 @@ Json WattsOrNull(const std::optional<Watts>& power) {
 
 }  // namespace
 
+Result<std::vector<CurveReport>> ParseCurveText(std::string_view text) {
+  std::vector<CurveReport> curve;
+  while (!(text = Trim(text)).empty()) {
+    std::string_view point = text.substr(0, text.find(' '));
+    text.remove_prefix(point.size());
+    std::vector<double> numbers;
+    while (!point.empty()) {
+      const std::string_view part = point.substr(0, point.find(':'));
+      point.remove_prefix(std::min(point.size(), part.size() + 1));
+      ZEUS_TRY(numbers.emplace_back(), ParseDouble(part));
+    }
+    if (numbers.size() != 3 && numbers.size() != 4)
+      return InvalidArgument("a point of a power curve is limit:draw:slowdown, or has :sigma, too");
+    ZEUS_TRY(curve.emplace_back(), ParsePoint({{"limit_watts", numbers[0]},
+                                               {"draw_watts", numbers[1]},
+                                               {"slowdown", numbers[2]},
+                                               {"sigma", numbers.size() == 4 ? numbers[3] : 0.0}}));
+    if (curve.size() > kMostPoints)
+      return InvalidArgument(fmt::format("a power curve may have {} points", kMostPoints));
+  }
+  return curve;
+}
+
 Status CheckNodeName(std::string_view name) {
   const bool begins_well = !name.empty() && std::string_view(".-_").find(name[0]) == name.npos;
   if (begins_well && name.size() <= kLongestName && std::ranges::all_of(name, IsOfNames))

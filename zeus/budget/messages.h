@@ -89,6 +89,10 @@ struct Grant {
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
+// A curve in the label `power_curve` of a job: "100:96:1.31 150:141:1.1:0.02 250:203:1" has limits
+// and draws in watts, slowdowns and, where they are known, their standard deviations.
+Result<std::vector<CurveReport>> ParseCurveText(std::string_view text);
+
 // Names stand in addresses, files of tokens and tables: letters, digits, '.', '-' and '_', of which
 // the first is a letter or a digit. kInvalidArgument says so.
 Status CheckNodeName(std::string_view name);

@@ -203,9 +203,8 @@ Status KnobWorker::Hold(const Claims& claims, const KnobRules& rules, KnobReport
   report.baseline = ToValue(taken_->before);
   report.resolution =
       Resolve(report.baseline, Allowed(taken_->before.setting, rules), claims.claims);
-  report.foreign =
-      taken_->foreign &&
-      !MayReassert(rules, IsAboveSiteCap(*taken_->foreign, report.resolution, claims));
+  report.foreign = taken_->foreign &&
+                   !MayReassert(rules, IsAboveSiteCap(*taken_->foreign, report.resolution, claims));
   if (!report.foreign) ZEUS_RETURN_IF_ERROR(TurnTo(report.resolution, claims));
   report.enforced = Enforced();
   return CheckCeiling(claims, report.resolution, rules);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -189,6 +190,21 @@ Result<KeptLeases> ReadLeases(const std::filesystem::path& file) {
   auto kept = ParseLeasesFile(text.value());
   if (!kept.ok()) return std::move(kept).error().While(Printable(file.string()));
   return kept;
+}
+
+std::map<std::string, Watts> BudgetCapsOf(const KeptLeases& kept) {
+  std::map<std::string, Watts> caps;
+  for (const LeaseRecord& lease : kept.leases) {
+    if (lease.lease_class != wire::LeaseClass::kSite) continue;
+    for (const wire::KnobRequest& request : lease.fallback) {
+      const auto* most = std::get_if<wire::AtMost>(&request.demand);
+      const auto* watts = most == nullptr ? nullptr : std::get_if<Watts>(&most->value);
+      if (watts == nullptr || request.key.knob != wire::LeaseKnob::kGpuPowerLimit) continue;
+      const auto [place, added] = caps.emplace(request.key.device, *watts);
+      if (!added) place->second = std::min(place->second, *watts);
+    }
+  }
+  return caps;
 }
 
 }  // namespace zeus::daemon

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "zeus/base/file.h"
 #include "zeus/base/process.h"
 #include "zeus/base/result.h"
+#include "zeus/base/units.h"
 #include "zeus/daemon/lease_record.h"
 
 // The files in which leases outlast the daemon: "zeus.leases/1", for leases that end with this boot
@@ -23,5 +26,9 @@ struct KeptLeases {
 // Nothing without a file, or in an empty one. kInvalidArgument names the file and what is wrong
 // with it.
 Result<KeptLeases> ReadLeases(const std::filesystem::path& file);
+
+// The caps of budgets in the file, by device: what each falls back to, since the daemon that would
+// get a new grant is gone.
+std::map<std::string, Watts> BudgetCapsOf(const KeptLeases& kept);
 
 }  // namespace zeus::daemon

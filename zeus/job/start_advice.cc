@@ -60,8 +60,7 @@ StartAdvice::Lateness LatenessOf(const StartPlan& plan, const StartWish& wish,
   // As unlikely as a run that takes longer than the longest.
   const Seconds shortest = duration.mean() - (duration.longest() - duration.mean());
   if (shortest > left) return StartAdvice::Lateness::kCertain;
-  return duration.mean() > left ? StartAdvice::Lateness::kLikely
-                                : StartAdvice::Lateness::kPossible;
+  return duration.mean() > left ? StartAdvice::Lateness::kLikely : StartAdvice::Lateness::kPossible;
 }
 
 std::string_view Name(StartAdvice::Lateness lateness) {

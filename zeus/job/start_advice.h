@@ -22,8 +22,8 @@ namespace zeus {
 struct RunEstimate {
   DurationBelief duration = DurationBelief::Of(Seconds(0), Seconds(0));
   Watts power{};
-  int runs = 0;  // Recurrences that it is made from; 0: somebody said so.
-  bool power_assumed = false;  // Nobody knows the power: 1 kW stands for it.
+  int runs = 0;                // Recurrences that it is made from; 0: somebody said so.
+  bool power_assumed = false;  // The power is not known: 1 kW stands for it.
 };
 
 // From the latest recurrences that reached their target; on this GPU model when there are any, else

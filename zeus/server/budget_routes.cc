@@ -110,14 +110,16 @@ void AddReadingRoutes(BudgetServer& budget, http::Router& router) {
   };
   add("/v1/budget", "Budget", "The power budget: what is committed, drawn and free in every domain",
       [](BudgetServer& b, const http::Request&) { return http::JsonAnswer(200, b.Show()); });
-  add("/v1/budget/schedule", "BudgetSchedule", "Targets of the power budget, in the order of their rank",
+  add("/v1/budget/schedule", "BudgetSchedule",
+      "Targets of the power budget, in the order of their rank",
       [](BudgetServer& b, const http::Request&) {
         return http::JsonAnswer(200, b.ShowSchedule());
       });
-  add("/v1/budget/jobs", "BudgetJobs", "Power limit and slowdown of every job, and what a watt more would save",
+  add("/v1/budget/jobs", "BudgetJobs",
+      "Power limit and slowdown of every job, and what a watt more would save",
       [](BudgetServer& b, const http::Request&) { return http::JsonAnswer(200, b.ShowJobs()); });
-  add("/v1/budget/events", "BudgetEvent", "The events of the power budget, live, as server-sent events",
-      FollowEvents);
+  add("/v1/budget/events", "BudgetEvent",
+      "The events of the power budget, live, as server-sent events", FollowEvents);
 }
 
 }  // namespace

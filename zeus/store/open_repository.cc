@@ -85,8 +85,9 @@ Result<std::shared_ptr<SqlDatabase>> OpenSqlite(const std::filesystem::path& fil
   std::error_code error;
   if (!in_memory && options.access == RepositoryAccess::kReadExisting &&
       !std::filesystem::exists(file, error))
-    return Error{ErrorCode::kNotFound,
-                 Printable(file.string()) + ": there is no such database, so no job has run with it"};
+    return Error{
+        ErrorCode::kNotFound,
+        Printable(file.string()) + ": there is no such database, so no job has run with it"};
   if (!in_memory && options.access != RepositoryAccess::kWrite && IsOnlyReadable(file))
     return OpenOnlyReadable(file, options);
   if (!in_memory) ZEUS_RETURN_IF_ERROR(PrepareSqliteFile(file));

@@ -35,6 +35,8 @@ using namespace std::chrono_literals;
 constexpr Seconds kExpiryPeriod = 5s;
 constexpr Seconds kRefreshPeriod = 5s;
 constexpr Seconds kOwnerPeriod = 500ms;  // How often the owner is looked for.
+constexpr Seconds kFollowPeriod = 60s;
+constexpr Seconds kFollowedAhead = 24h;
 constexpr std::size_t kLargestSchedule = std::size_t{64} << 20;
 
 Result<std::vector<pipeline::RankClocks>> LoadSchedule(const std::string& file) {
@@ -96,12 +98,43 @@ class Expiry {
   Ticker ticker_;
 };
 
-// Opens the power budget of the options; null without one.
-Result<std::unique_ptr<budget::BudgetServer>> OpenBudget(const ServeOptions& options, Store& store,
-                                                         const Clock& clock) {
-  if (options.budget.empty()) return std::unique_ptr<budget::BudgetServer>();
+// A power budget, and the signal that it follows.
+struct Budget {
+  std::unique_ptr<budget::BudgetServer> server{};
+  std::optional<ShiftGoal> follows{};
+};
+
+// Opens the power budget of the options; without one the server is null.
+Result<Budget> OpenBudget(const ServeOptions& options, Store& store, const CarbonAccounting& carbon,
+                          const Clock& clock) {
+  Budget budget;
+  if (options.budget.empty()) return budget;
   ZEUS_TRY(auto configuration, budget::ReadBudgetConfiguration(options.budget));
-  return budget::BudgetServer::Open(std::move(configuration), *store.budget, clock);
+  if (configuration.follow) {
+    budget.follows = configuration.follow->price ? ShiftGoal::kPrice : ShiftGoal::kCarbon;
+    if (!carbon.knows(*budget.follows))
+      return InvalidArgument(fmt::format("{}: follow needs a source: give --{} as well",
+                                         Printable(options.budget),
+                                         configuration.follow->price ? "price" : "carbon"));
+  }
+  ZEUS_TRY(budget.server,
+           budget::BudgetServer::Open(std::move(configuration), *store.budget, clock));
+  return budget;
+}
+
+// Tells the budget what carbon or prices are to be.
+TimePoint FollowForecast(const Budget& budget, const CarbonAccounting& carbon, const Clock& clock) {
+  const WallTime now = clock.WallNow();
+  const auto forecast = carbon.ForecastFor(*budget.follows, now, Later(now, kFollowedAhead));
+  if (forecast.ok()) {
+    std::vector<budget::FollowStep> steps;
+    for (const Signal::Step& step : forecast.value().signal.steps())
+      steps.push_back({.from = step.from, .value = step.value});
+    budget.server->Follow(std::move(steps), forecast.value().signal.end());
+  } else {
+    log::Warning("the power budget follows what was known: {}", forecast.error().message);
+  }
+  return clock.Now() + kFollowPeriod;
 }
 
 // Whether the process to which the server belongs has ended, of which we were a child. The death
@@ -128,7 +161,8 @@ Result<int> Serve(const ServeOptions& options) {
       *store.jobs, clock, SystemEntropy,
       {.absence = LeaseClock::Absence::kLeftOut, .boot_clock = CurrentBootTime});
   Planning planning(store, clock, options, std::move(schedule));
-  ZEUS_TRY(const auto budget, OpenBudget(options, store, clock));
+  ZEUS_TRY(const Budget power, OpenBudget(options, store, carbon, clock));
+  const auto& budget = power.server;
   server::ServerMetrics metrics;
   http::LoginLimiter logins(clock);
   const auto usage = [&store](const std::string& name_space) {
@@ -168,6 +202,10 @@ Result<int> Serve(const ServeOptions& options) {
                        },
                    .version = Version(),
                    .application = &application});
+  std::unique_ptr<Ticker> following;
+  if (power.follows)
+    following = std::make_unique<Ticker>("zeus-follow",
+                                         [&] { return FollowForecast(power, carbon, clock); });
   std::unique_ptr<Ticker> sharing;
   if (budget) {
     sharing = std::make_unique<Ticker>("zeus-budget", [&budget] { return budget->Step(); });

@@ -60,7 +60,8 @@ Status UpdateSlurmJob(const std::string& job, const std::string& time) {
 
 Result<std::optional<RunEstimate>> Estimate(const PlanStartFlags& flags, Clock& clock) {
   if (flags.job.empty()) return std::optional<RunEstimate>();
-  ZEUS_TRY(const auto source, JobSource::Open(flags.source, clock, RepositoryAccess::kReadExisting));
+  ZEUS_TRY(const auto source,
+           JobSource::Open(flags.source, clock, RepositoryAccess::kReadExisting));
   ZEUS_TRY(const Job job, source->service().GetJob(flags.job));
   ZEUS_TRY(const auto trials, AllTrials(source->service(), flags.job));
   return EstimateRun(trials, flags.gpu_model.empty() ? job.spec.gpu_model : flags.gpu_model);
@@ -82,9 +83,10 @@ void Print(const StartAdvice& advice, WallTime now) {
                         AmountText({expected.cost, 0}, advice.unit),
                         AmountText({expected.cost_now, 0}, advice.unit));
   if (advice.run.power_assumed)
-    text += fmt::format("  note: what the run draws is not known, so amounts are those of {}: say "
-                        "--power\n",
-                        PowerText(advice.run.power));
+    text += fmt::format(
+        "  note: what the run draws is not known, so amounts are those of {}: say "
+        "--power\n",
+        PowerText(advice.run.power));
   for (const std::string& note : advice.notes) text += fmt::format("  note: {}\n", note);
   Show(stdout, text);
 }

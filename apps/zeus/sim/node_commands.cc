@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -350,12 +351,10 @@ namespace {
 struct TruthOptions {
   std::string name = sim::ChosenNodeName();
   bool json = false;
+  std::optional<double> every{};  // Seconds.
 };
 
-Result<int> PrintTruth(const TruthOptions& options) {
-  SystemClock clock;
-  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
-  ZEUS_TRY(const sim::SharedNode node, directory.Open(options.name, sim::Access::kRead));
+Result<Json> TruthOf(const sim::SharedNode& node) {
   const Seconds now = node.Now();
   Json gpus = Json::array();
   for (unsigned i = 0; i < node.gpu_count(); ++i) {
@@ -365,6 +364,25 @@ Result<int> PrintTruth(const TruthOptions& options) {
                     {"energy_joules", view.core.exact_energy().value()},
                     {"power_watts", view.core.exact_power().value()}});
   }
+  return gpus;
+}
+
+// Prints a line each time, until somebody ends the program.
+Result<int> FollowTruth(const sim::SharedNode& node, Seconds every, Clock& clock) {
+  for (TimePoint next = clock.Now();; next = std::max(next + every, clock.Now())) {
+    clock.SleepUntil(next);
+    ZEUS_TRY(const Json gpus, TruthOf(node));
+    PrintText(JsonText(gpus) + "\n");
+    ZEUS_RETURN_IF_ERROR(FlushOutput());
+  }
+}
+
+Result<int> PrintTruth(const TruthOptions& options) {
+  SystemClock clock;
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  ZEUS_TRY(const sim::SharedNode node, directory.Open(options.name, sim::Access::kRead));
+  if (options.every) return FollowTruth(node, Seconds(*options.every), clock);
+  ZEUS_TRY(const Json gpus, TruthOf(node));
   if (options.json) {
     PrintJson(gpus);
     return 0;
@@ -386,6 +404,11 @@ void AddSimTruth(Verb sim, Action& action) {
       "truth", "Print the exact energy and power that no sensor shows, to score estimates");
   AddNameOption(command, options->name);
   AddJsonFlag(command, options->json);
+  command
+      .AddOption("--every", options->every,
+                 "Go on, and print a line of JSON each time so many seconds have passed")
+      .Check(NumberBetween(0.001, 3600))
+      .TypeName("SECONDS");
   command.OnChosen([options, &action] { action = [options] { return PrintTruth(*options); }; });
 }
 

@@ -75,6 +75,8 @@ budget::JobReport ReportJob(const JobBook::View& job) {
   report.partition = label("partition");
   const auto slowdown = ParseDouble(label("max_slowdown"));
   if (slowdown.ok() && slowdown.value() >= 1) report.max_slowdown = slowdown.value();
+  if (auto curve = budget::ParseCurveText(label("power_curve")); curve.ok())
+    report.curve = std::move(curve).value();
   report.devices.assign(job.spec.devices.begin(), job.spec.devices.end());
   return report;
 }
@@ -108,10 +110,11 @@ Status BudgetAgent::Begin() {
     const Watts fallback =
         std::clamp(options_.fallback.value_or(range->min), range->min, range->max);
     if (options_.fallback && *options_.fallback != fallback)
-      log::Warning("{} cannot be limited to the fallback of {}: its limits go from {} to {}, so it "
-                   "falls back to {}",
-                   device.name, PowerText(*options_.fallback), PowerText(range->min),
-                   PowerText(range->max), PowerText(fallback));
+      log::Warning(
+          "{} cannot be limited to the fallback of {}: its limits go from {} to {}, so it "
+          "falls back to {}",
+          device.name, PowerText(*options_.fallback), PowerText(range->min), PowerText(range->max),
+          PowerText(fallback));
     caps_.push_back({.device = device.id, .cap = fallback, .fallback = fallback});
     if (!before) continue;
     // The lease of the daemon's last run goes on until it has expired.
@@ -239,8 +242,7 @@ TimePoint BudgetAgent::Step() {
   }
   const auto json = ParseJson(reply.value().body);
   const auto grant = json.ok() ? budget::ParseGrant(json.value()) : json.error();
-  if (!grant.ok())
-    return NoGrant("the server's grant makes no sense: " + grant.error().message);
+  if (!grant.ok()) return NoGrant("the server's grant makes no sense: " + grant.error().message);
   const auto left = lease_.Accept(grant.value(), sent_at, clock.Now());
   if (!left) return again(grant.value().next_report);
   const bool changed = grant.value().caps != caps_;

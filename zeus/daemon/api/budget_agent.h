@@ -60,7 +60,7 @@ class BudgetAgent {
   Seconds ttl_{};
   std::optional<TimePoint> granted_{};
   int failures_ = 0;       // Reports without a grant, since the latest one.
-  std::string trouble_{};  // Of the latest report; empty: it brought a grant.
+  std::string trouble_{};  // Why the latest report brought no grant; else empty.
   std::string warned_{};
 };
 

@@ -72,10 +72,10 @@ class Daemon {
   // This node's side of a cluster's power budget, as people look at it.
   struct BudgetState {
     std::string server{};
-    std::string node{};                   // Its name in the budget.
-    std::optional<TimePoint> granted{};   // When the latest grant came; nullopt: none so far.
-    bool fallback = true;                 // The fallback holds, and no grant.
-    std::string trouble{};                // Why the latest report brought no grant.
+    std::string node{};                  // Its name in the budget.
+    std::optional<TimePoint> granted{};  // When the latest grant came; nullopt: none so far.
+    bool fallback = true;                // The fallback holds, and no grant.
+    std::string trouble{};               // Why the latest report brought no grant.
   };
   // Opens the recorder and the audit log. No knob is touched before Start().
   static Result<std::unique_ptr<Daemon>> Open(Clock& clock, Node node, Configuration configuration,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "zeus/base/log.h"
+#include "zeus/device/knobs/capped_repair.h"
 #include "zeus/device/knobs/knob.h"
 #include "zeus/device/knobs/knob_actuator.h"
 
@@ -80,6 +81,40 @@ std::optional<KnobRepair> Repair(const Work& work, const KnobJournal::Record& re
   const auto outcome = ToOutcome(done.value());
   if (!outcome) return std::nullopt;
   repair.outcome = *outcome;
+  return repair;
+}
+
+// Lowers a power limit to the cap, unless it is below that. nullopt where the entry is not worth
+// anything any more.
+Result<std::optional<Setting>> Lower(const Work& work, const KnobEntry& entry, Watts cap) {
+  ZEUS_TRY(const auto actuator, FindActuator(entry, work.node));
+  ZEUS_TRY(const auto adopted, work.journal.Adopt(*actuator));
+  if (!adopted) return std::optional<Setting>();
+  ZEUS_TRY(const KnobState present, actuator->Read());
+  if (!present.setting || *present.setting <= Setting(cap)) return present.setting;
+  std::vector<Setting> ours = adopted->ours;
+  ours.emplace_back(cap);
+  ZEUS_RETURN_IF_ERROR(work.journal.Note(*actuator, adopted->before, std::move(ours)));
+  ZEUS_RETURN_IF_ERROR(actuator->Apply(Setting(cap)));
+  return std::optional<Setting>(cap);
+}
+
+// Returns nullopt for a knob that no cap concerns.
+std::optional<CappedRepair> RepairBelowCap(const Work& work, const KnobJournal::Record& record,
+                                           const PowerCaps& caps) {
+  if (record.entry.kind != KnobKind::kGpuPowerLimit || record.standing == Standing::kOutdated)
+    return std::nullopt;
+  const auto cap = caps.find(record.entry.device.uuid);
+  if (cap == caps.end()) return std::nullopt;
+  const auto lowered = Lower(work, record.entry, cap->second);
+  if (lowered.ok() && !lowered.value()) return std::nullopt;
+  CappedRepair repair{.repair = {.entry = record.entry, .outcome = Outcome::kFailed}};
+  if (lowered.ok()) {
+    repair.capped = lowered.value();
+    return repair;
+  }
+  if (record.standing == Standing::kHeld) repair.repair.outcome = Outcome::kHeld;
+  repair.repair.reason = lowered.error().message;
   return repair;
 }
 
@@ -160,6 +195,31 @@ Result<std::vector<KnobRepair>> RepairAllKnobs(KnobJournal& journal, const Surro
   if (records.empty()) return std::vector<KnobRepair>();
   ZEUS_TRY(const Node node, DiscoverAll(machine));
   return RepairAll({journal, node, holders}, records);
+}
+
+std::string ToText(const CappedRepair& repair) {
+  if (!repair.capped) return ToText(repair.repair);
+  const KnobEntry& entry = repair.repair.entry;
+  return fmt::format(
+      "{} stays at {}: the power budget has the watts above it ({} before Zeus "
+      "turned it)",
+      KnobName(entry.kind, entry.device.name), ToText(*repair.capped), ToText(entry.before));
+}
+
+Result<std::vector<CappedRepair>> RepairAllKnobs(KnobJournal& journal, const Surroundings& machine,
+                                                 Holders holders, const PowerCaps& caps) {
+  std::vector<CappedRepair> repairs;
+  ZEUS_TRY(const auto records, journal.List());
+  if (records.empty()) return repairs;
+  ZEUS_TRY(const Node node, DiscoverAll(machine));
+  const Work work{journal, node, holders};
+  for (const auto& record : records) {
+    if (auto capped = RepairBelowCap(work, record, caps))
+      repairs.push_back(*std::move(capped));
+    else if (auto repair = Repair(work, record))
+      repairs.push_back({.repair = *std::move(repair)});
+  }
+  return repairs;
 }
 
 Result<std::vector<KnobReset>> ResetKnobs(KnobJournal& journal, const Surroundings& machine,
