@@ -18,7 +18,7 @@ BUDGET = """
 watts = 1000
 reserve = 0.1
 valid_seconds = 10
-report_seconds = 0.5
+report_seconds = 3
 period_seconds = 1
 
 [[domain]]
@@ -119,6 +119,8 @@ class BudgetCommandsTest(ServeTestCase):
         self.assertEqual(self.shown()["domains"][2]["watts"], 480)
         self.assertIn("is there a digit too many?", self.run_budget("set", "100000", "--yes").stdout)
         self.assertIn("is there a digit too many?", self.run_budget("show").stdout)
+        for node in nodes:  # A node that has fallen silent is no job.
+            node.report()
         little = self.run_budget("set", "200", "--yes").stdout
         self.assertIn("are missing", little)
         self.assertTrue(self.shown()["infeasible"])
