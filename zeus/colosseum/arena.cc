@@ -190,7 +190,10 @@ class Arena::ActiveDuel {
   }
   void Remove(const FollowerOfDuel* follower, TimePoint now) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(followers_, [&](const auto& one) { return one.get() == follower; });
+    std::erase_if(followers_, [&](const auto& one) {
+      const auto held = one.lock();
+      return !held || held.get() == follower;
+    });
     followed_at_ = now;
   }
 
@@ -208,7 +211,11 @@ class Arena::ActiveDuel {
     if (IsOver() && !std::exchange(told_end_, true)) news = true;
     if (now - told_at_ > kHeartbeat) news = true;
     if (news) told_at_ = now;
-    return news ? followers_ : std::vector<std::shared_ptr<FollowerOfDuel>>();
+    std::vector<std::shared_ptr<FollowerOfDuel>> told;
+    if (!news) return told;
+    for (const auto& one : followers_)
+      if (auto follower = one.lock()) told.push_back(std::move(follower));
+    return told;
   }
 
   Follower::News NewsSince(const Follower::Position& from) const {
@@ -255,7 +262,8 @@ class Arena::ActiveDuel {
   // Guarded by mutex_, to the end of the class.
   std::array<SideState, 2> sides_{};
   Pacer pacer_;
-  std::vector<std::shared_ptr<FollowerOfDuel>> followers_{};
+  // Followers hold the duel: a duel that held them would never go away with one that did not leave.
+  std::vector<std::weak_ptr<FollowerOfDuel>> followers_{};
   TimePoint followed_at_;  // When the last follower left.
   std::string stage_{};    // Valid once ended_at_ is set.
   std::optional<TimePoint> ended_at_{};
