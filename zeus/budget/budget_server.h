@@ -137,6 +137,8 @@ class BudgetServer {
   static void NoteDraw(Watts power, Appetite& appetite);
   static std::optional<Watts> MostOf(const Appetite& appetite);
   Watts HeadroomOf(const std::string& device) const;
+  std::vector<Watts> DrawnByDomain(const std::vector<GrantBook::NodeView>& nodes) const;
+  void NoteOverdraw(const std::vector<Watts>& drawn, TimePoint now);
   void ExpectDraws(TimePoint now);
   std::size_t DomainOf(const std::string& node) const;
   Result<std::size_t> FindDomain(const std::string& name) const;

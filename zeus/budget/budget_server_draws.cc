@@ -46,17 +46,23 @@ Watts BudgetServer::HeadroomOf(const std::string& device) const {
   return most ? kHeadroom * *most : Watts(0);
 }
 
-// In mode "drawn": tells the book what devices leave unused. When more is drawn than may be, all of
-// them count with their caps for a while, which lowers them at once.
-void BudgetServer::ExpectDraws(TimePoint now) {
-  if (configuration_.mode != water_filling::Resource::kDrawn) return;
+// By limit of a domain. A node that does not answer may draw all that its caps allow.
+std::vector<Watts> BudgetServer::DrawnByDomain(
+    const std::vector<GrantBook::NodeView>& nodes) const {
   std::vector<Watts> drawn(limits_.size());
-  const auto views = book_->View(now);
-  for (const GrantBook::NodeView& node : views)
+  for (const GrantBook::NodeView& node : nodes) {
+    Watts all{};
     for (const GrantBook::DeviceView& device : node.devices)
-      for (std::size_t i = 0; i < drawn.size(); ++i)
-        if (book_->IsIn(node.domain, i))
-          drawn[i] += node.silent ? device.ceiling : device.power.value_or(device.ceiling);
+      all += node.silent ? device.ceiling : device.power.value_or(device.ceiling);
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      if (book_->IsIn(node.domain, i)) drawn[i] += all;
+  }
+  return drawn;
+}
+
+// When more is drawn than may be, all devices count with their caps for a while, which lowers them
+// at once.
+void BudgetServer::NoteOverdraw(const std::vector<Watts>& drawn, TimePoint now) {
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     if (drawn[i] <= limits_[i]) continue;
     if (!overdrawn_at_)
@@ -67,7 +73,14 @@ void BudgetServer::ExpectDraws(TimePoint now) {
     overdrawn_at_ = now;
   }
   if (overdrawn_at_ && now - *overdrawn_at_ > kCapsAlone) overdrawn_at_.reset();
-  for (const GrantBook::NodeView& node : views)
+}
+
+// In mode "drawn": tells the book what devices leave unused.
+void BudgetServer::ExpectDraws(TimePoint now) {
+  if (configuration_.mode != water_filling::Resource::kDrawn) return;
+  const auto nodes = book_->View(now);
+  NoteOverdraw(DrawnByDomain(nodes), now);
+  for (const GrantBook::NodeView& node : nodes)
     for (const GrantBook::DeviceView& device : node.devices) {
       const auto appetite = appetites_.find(device.id);
       const bool known = !overdrawn_at_ && !node.silent && appetite != appetites_.end();
