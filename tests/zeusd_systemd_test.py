@@ -15,6 +15,8 @@ from zeusd_testing import LIMIT, ZEUSD
 
 PACKAGING = pathlib.Path(__file__).resolve().parent.parent / "packaging" / "systemd"
 CLIENT = pathlib.Path(__file__).resolve().parent / "zeusd_client.py"
+# The simulated one, as it lies beside the command.
+DRIVER = pathlib.Path(ZEUS).resolve().parent.parent / "lib/zeus/sim/libnvidia-ml.so.1"
 SOCKET = "/run/zeusd/zeusd.sock"
 RECEIVE_BOARD = """
 import socket
@@ -129,7 +131,7 @@ class ZeusdSystemdTest(unittest.TestCase):
         shutil.copy(ZEUS, root / "usr/bin/zeus-of-test")
         # A temporary directory of this machine is not on the other one.
         shutil.copy(CLIENT, root / "usr/bin/zeusd_client.py")
-        shutil.copy(self.find_driver(), root / "usr/lib/libnvidia-ml-simulated.so.1")
+        shutil.copy(DRIVER, root / "usr/lib/libnvidia-ml-simulated.so.1")
         units = root / "etc/systemd/system"
         for name in ("zeusd.service", "zeusd.socket", "zeusd-board.socket", "zeusd-restore.service"):
             shutil.copy(PACKAGING / name, units / name)
@@ -144,14 +146,6 @@ class ZeusdSystemdTest(unittest.TestCase):
                     "ZEUS_NVML_LIBRARY": "/usr/lib/libnvidia-ml-simulated.so.1"}
         self.in_sim("/usr/bin/zeus-of-test", "sim", "start", "--gpus", "2xV100", "--name", "node")
         self.machine.run("chmod", "-R", "a+rwX", "/var/lib/zeus-sim")
-
-    @staticmethod
-    def find_driver():
-        folder = pathlib.Path(ZEUS).resolve().parent.parent
-        found = sorted(folder.rglob("libnvidia-ml.so.1*"))
-        if not found:
-            raise AssertionError(f"the simulated driver is not below {folder}")
-        return found[0]
 
     def write_dropin(self, text=""):
         for unit, more in (("zeusd", text), ("zeusd-restore", "")):
