@@ -159,7 +159,7 @@ Status JobBook::Load() {
   const auto lines = file_.Read();
   if (!lines.ok() && lines.error().code == ErrorCode::kNotFound) return Ok();
   if (!lines.ok()) return lines.error();
-  const Status restored = Restore(lines.value());
+  Status restored = Restore(lines.value());
   if (!restored.ok()) {
     jobs_.clear();
     saved_counters_.clear();
