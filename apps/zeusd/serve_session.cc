@@ -414,6 +414,15 @@ fs::path PendingJobs(const ServeOptions& options) {
   return fs::absolute(options.socket_path).parent_path() / "pending-jobs";
 }
 
+Result<Node> DiscoverNode(const ServeOptions& options, Clock& clock) {
+  ZEUS_TRY(Node node, DiscoverAll(clock, options.sysfs));
+  if (!options.command_overrides.empty()) {
+    ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
+    SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
+  }
+  return node;
+}
+
 Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_address, Frame& frame,
                       const Places& places, const ServiceNotifier& notifier) {
   SystemClock clock;
@@ -424,11 +433,7 @@ Result<int> ServeWith(const ServeOptions& options, const std::string& tcp_addres
     ZEUS_TRY(frame.log, http::AccessLog::Open(options.files.access_log, clock));
   }
   ZEUS_TRY(const fs::path knobs, KnobFolder());
-  ZEUS_TRY(Node node, DiscoverAll(clock, options.sysfs));
-  if (!options.command_overrides.empty()) {
-    ZEUS_TRY(CommandOverrides overrides, CommandOverrides::Read(options.command_overrides));
-    SetByCommands(node.gpus, std::make_shared<const CommandOverrides>(std::move(overrides)));
-  }
+  ZEUS_TRY(Node node, DiscoverNode(options, clock));
   // Without NVML schedulers' positions need a list in the configuration.
   const auto device_files = NvidiaDeviceFiles(ProcessEnvironment()("ZEUS_NVML_LIBRARY"));
   ZEUS_TRY(const auto daemon,

@@ -176,6 +176,10 @@ TEST(TariffTest, SaysWhatIsWrongAndWhere) {
               HasSubstr("the last tier"));
   EXPECT_THAT(MistakeIn("[[rate]]\ntiers = [{price = 1}, {price = 2}]\n"), HasSubstr("rise"));
   EXPECT_THAT(Tariff::Parse("currency = \"EUR\"\n[[rate]]\nprice = 1\n", "t").error().message,
+              HasSubstr("time_zone is missing: write time_zone = \"Europe/Berlin\""));
+  EXPECT_THAT(Tariff::Parse("currency = \"EUR\"\ntime_zone = 1\n[[rate]]\nprice = 1\n", "t")
+                  .error()
+                  .message,
               HasSubstr("time_zone must be a text"));
 }
 

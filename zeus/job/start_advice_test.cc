@@ -100,7 +100,7 @@ TEST_F(StartAdviceTest, ADeadlineThatIsTooCloseIsSaid) {
   ASSERT_TRUE(advice.ok());
   EXPECT_FALSE(advice.value().plan.meets_deadline);
   EXPECT_THAT(ToSentence(advice.value(), now()),
-              HasSubstr("starts now and may end too late: it takes 3.00 h, at most"));
+              HasSubstr("starts now and will most likely end too late: it takes 3.00 h, at most"));
 }
 
 TEST_F(StartAdviceTest, WhatIsNotKnownIsAReason) {

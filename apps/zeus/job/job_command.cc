@@ -302,6 +302,29 @@ class Verbs {
   Action& action_;
 };
 
+void AddSavings(Verbs& verbs) {
+  auto [verb, flags] = verbs.Add(
+      "savings",
+      "What a job, or all jobs by team and month, saved against undisturbed runs of the default",
+      Savings);
+  verb.AddOption("job", flags->id, "Name of the job; without it, savings of all jobs")
+      .Check(NotEmpty());
+  verb.AddOption("--by", flags->by,
+                 "Sum up by job, month (of UTC) or the value of a label, or several, as in "
+                 "team,month; by job where no job is named")
+      .Check(NotEmpty());
+  verb.AddOption("--label", flags->label, "Only jobs with this label, as in team or team=vision")
+      .Check(NotEmpty());
+  verb.AddOption("--from", flags->from,
+                 "Only recurrences that ended from this month or day on, as in 2026-11")
+      .Check(NotEmpty());
+  verb.AddOption("--until", flags->until, "And before this month or day").Check(NotEmpty());
+  Verbs::AddModel(verb, *flags);
+  verb.AddFlag("--csv", flags->csv, "Groups as comma-separated values");
+  verb.AddOption("--baseline", flags->baseline, "As of show").Check(NotEmpty());
+  AddCarbonOptions(verb, flags->carbon);
+}
+
 }  // namespace
 
 void AddJobCommand(Verb app, Action& action) {
@@ -325,28 +348,7 @@ void AddJobCommand(Verb app, Action& action) {
     AddCarbonOptions(verb, flags->carbon);
     verb.AddOption("--html", flags->html, "Write a report to this file").Check(NotEmpty());
   }
-  {
-    auto [verb, flags] = verbs.Add(
-        "savings",
-        "What a job, or all jobs by team and month, saved against undisturbed runs of the default",
-        Savings);
-    verb.AddOption("job", flags->id, "Name of the job; without it, savings of all jobs")
-        .Check(NotEmpty());
-    verb.AddOption("--by", flags->by,
-                   "Sum up by job, month (of UTC) or the value of a label, or several, as in "
-                   "team,month; by job where no job is named")
-        .Check(NotEmpty());
-    verb.AddOption("--label", flags->label, "Only jobs with this label, as in team or team=vision")
-        .Check(NotEmpty());
-    verb.AddOption("--from", flags->from,
-                   "Only recurrences that ended from this month or day on, as in 2026-11")
-        .Check(NotEmpty());
-    verb.AddOption("--until", flags->until, "And before this month or day").Check(NotEmpty());
-    Verbs::AddModel(verb, *flags);
-    verb.AddFlag("--csv", flags->csv, "Groups as comma-separated values");
-    verb.AddOption("--baseline", flags->baseline, "As of show").Check(NotEmpty());
-    AddCarbonOptions(verb, flags->carbon);
-  }
+  AddSavings(verbs);
   {
     auto [verb, flags] = verbs.AddOfJob("arms", "What is believed about each batch size", Arms);
     Verbs::AddModel(verb, *flags);

@@ -130,7 +130,7 @@ Status CheckNoShift(const ShiftFlags& flags) {
 
 // Parses a span of hours, for which "12" would be a guess: seconds are never meant.
 Result<Seconds> ParseSpan(const std::string& text, const char* option) {
-  if (const auto number = ParseDouble(text); number.ok() && number.value() != 0)
+  if (const auto number = ParseDouble(Trim(text)); number.ok() && number.value() != 0)
     return InvalidArgument(
         fmt::format("{0} {1} has no unit: write {1}h, {1}min or {1}s", option, Trim(text)));
   return ParseDuration(text, option);

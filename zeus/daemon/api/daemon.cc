@@ -108,6 +108,21 @@ Result<std::unique_ptr<Daemon>> Daemon::Open(Clock& clock, Node node, Configurat
   return daemon;
 }
 
+Status Daemon::OpenRecorder(Node node) {
+  // Programs that use the daemon do not measure these devices by themselves: nothing to share.
+  ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
+                                        {.thread = options_.recorder_thread,
+                                         .shortest_pause = [this] { return RecorderPause(); },
+                                         .share = false,
+                                         .recorded =
+                                             [this](const std::string& device, TimePoint time,
+                                                    const DeviceReading& reading) {
+                                               boards_->Record(device, time, reading);
+                                               NoteCounter(device, reading);
+                                             }}));
+  return Ok();
+}
+
 Status Daemon::Build(Node node) {
   cpu_energy_period_ = configuration_->cpu_energy_period;
   events_ = std::make_unique<EventStreams>(clock_, fmt::format("{:x}", SystemEntropy()));
@@ -124,17 +139,7 @@ Status Daemon::Build(Node node) {
                                                                    ShowJobs();
                                                                  },
                                                              .state_file = options_.jobs_file});
-  // Programs that use the daemon do not measure these devices by themselves: nothing to share.
-  ZEUS_TRY(recorder_, NodeMonitor::Open(clock_, std::move(node),
-                                        {.thread = options_.recorder_thread,
-                                         .shortest_pause = [this] { return RecorderPause(); },
-                                         .share = false,
-                                         .recorded =
-                                             [this](const std::string& device, TimePoint time,
-                                                    const DeviceReading& reading) {
-                                               boards_->Record(device, time, reading);
-                                               NoteCounter(device, reading);
-                                             }}));
+  ZEUS_RETURN_IF_ERROR(OpenRecorder(std::move(node)));
   devices_ = std::make_unique<NodeDevices>(*recorder_);
   history_ = std::make_unique<live::NodeHistory>(*recorder_);
   ZEUS_TRY(audit_, AuditLog::Open(options_.audit_file, clock_));

@@ -180,6 +180,7 @@ class Daemon {
 
  private:
   Daemon(Clock& clock, DaemonOptions options, Configuration configuration);
+  Status OpenRecorder(Node node);
   Status Build(Node node);
   void LeaseChanged(const std::string& lease);
   void KnobReported(const wire::KnobKey& knob, const KnobReport& report);
