@@ -73,8 +73,8 @@ set(same "(= ${CPACK_DEBIAN_VERSION})")
 zeus_package(zeus "energy of deep-learning work: measured and lowered"
 "The command zeus measures the energy of programs on GPUs and CPUs, and finds
 the batch size and the power limit with which a training costs least.
-The shared library is part of it."
-  SECTION science RECOMMENDS "zeusd" SUGGESTS "zeus-sim, python3-zeus" CONTROL zeus.triggers)
+Man pages, completion for shells and the shared library are part of it."
+  SECTION science RECOMMENDS "zeusd" SUGGESTS "zeus-sim, python3-zeus" CONTROL zeus.conffiles zeus.triggers)
 zeus_package(zeusd "daemon that lends power limits and clocks"
 "zeusd is the one privileged process of a machine with Zeus: it turns power
 limits and clocks for programs without rights, within bounds, and puts them

@@ -93,6 +93,7 @@ class PackageLifeTest(unittest.TestCase):
         self.assertIn("zeus 0.", self.show("zeus --version"))
         self.assertIn("active", self.show("systemctl is-active zeusd.service zeusd.socket zeusd-board.socket"))
         self.assertNotIn("disabled", self.show("systemctl is-enabled zeusd.service zeusd.socket zeusd-board.socket"))
+        self.show("ls /usr/share/man/man1/zeus-run.1.gz /usr/share/bash-completion/completions/zeus", expect=None)
         self.assertIn("CPU energy", self.show("zeus doctor", expect=None))
         self.show("setpriv --reuid=65534 --clear-groups zeus lease list")  # The daemon answers everybody.
         self.show("zeus sim start --gpus 2xA100 && eval \"$(zeus sim env)\" && nvidia-smi -L && zeus run -- sleep 1"

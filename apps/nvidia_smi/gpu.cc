@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "zeus/base/own_program.h"
 #include "zeus/base/text.h"
 
 namespace zeus::nvidia_smi {
@@ -16,10 +17,11 @@ constexpr const char* kLibrary = "libnvidia-ml.so.1";
 std::optional<std::string> LibraryPath() {
   if (const char* chosen = std::getenv("ZEUS_NVML_LIBRARY"); chosen != nullptr && *chosen != '\0')
     return chosen;
+  const auto program = OwnProgram();
+  if (!program.ok()) return std::nullopt;
   std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  const auto beside = program.parent_path().parent_path() / kLibrary;
-  if (!failure && std::filesystem::exists(beside, failure)) return beside.string();
+  const auto beside = program.value().parent_path().parent_path() / kLibrary;
+  if (std::filesystem::exists(beside, failure)) return beside.string();
   return std::nullopt;
 }
 

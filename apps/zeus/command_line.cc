@@ -16,8 +16,11 @@
 #include <sstream>
 #include <utility>
 
+#include "apps/zeus/configuration/configuration.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/terminal.h"
+#include "zeus/base/log.h"
+#include "zeus/base/log_form.h"
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
 
@@ -84,7 +87,8 @@ std::vector<std::string> KnownWords(const CLI::App& verb) {
   for (const CLI::App* const below : verb.get_subcommands([](const CLI::App*) { return true; }))
     words.push_back(below->get_name());
   for (const CLI::Option* const option : verb.get_options())
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    if (!option->get_group().empty())
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
   return words;
 }
 
@@ -113,19 +117,137 @@ Error ToMistake(const CLI::App& app, const CLI::ParseError& error) {
   return Mistake(chosen, message);
 }
 
+// Returns the topic that "help NAME" asks for; a verb of the same name is stronger.
+const Topic* ChosenTopic(const CLI::App& app, const std::vector<Topic>& topics,
+                         const std::vector<std::string>& words) {
+  if (words.size() != 2 || words.front() != "help") return nullptr;
+  const auto same = [&words](const CLI::App* verb) { return verb->get_name() == words[1]; };
+  if (!app.get_subcommands(same).empty()) return nullptr;
+  const auto topic = std::ranges::find(topics, words[1], &Topic::name);
+  return topic == topics.end() ? nullptr : &*topic;
+}
+
+// Prints paragraphs as wide as the terminal, and lines that begin with blanks as they are.
+void PrintTopic(const Topic& topic) {
+  std::string text = topic.summary + "\n\n";
+  std::istringstream lines(topic.text);
+  bool in_paragraph = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool continues = in_paragraph && !line.empty() && !line.starts_with(' ');
+    if (continues) text.back() = ' ';
+    text += line + "\n";
+    in_paragraph = !line.empty() && !line.starts_with(' ');
+  }
+  const std::size_t width = std::min(kWidestHelp, DescribeTerminal(STDOUT_FILENO).columns);
+  std::fputs(WrappedText(LocaleIsUnicode() ? text : InAscii(text), width).c_str(), stdout);
+}
+
 // Turns "help sim start" into "sim start --help".
-Result<std::vector<std::string>> HelpWords(const CLI::App& app, std::vector<std::string> words) {
+Result<std::vector<std::string>> HelpWords(const CLI::App& app, const std::vector<Topic>& topics,
+                                           std::vector<std::string> words) {
   if (words.empty() || words.front() != "help") return words;
   words.erase(words.begin());
   const CLI::App* verb = &app;
   for (const std::string& word : words) {
     const auto below =
         verb->get_subcommands([&word](const CLI::App* one) { return one->get_name() == word; });
-    if (below.empty()) return UnknownWord(*verb, word);
+    if (below.empty()) {
+      auto known = KnownWords(*verb);
+      if (verb == &app)
+        for (const Topic& topic : topics) known.push_back(topic.name);
+      return Mistake(*verb, fmt::format("{} is not known here", Quote(word)),
+                     ClosestWord(word, known));
+    }
     verb = below.front();
   }
   words.emplace_back("--help");
   return words;
+}
+
+bool IsFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+std::vector<std::string> Choices(const std::string& type) {
+  std::vector<std::string> choices;
+  const std::size_t begin = type.find('{');
+  const std::size_t end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  const std::string words = type.substr(begin + 1, end - begin - 1);
+  for (const std::string_view word : SplitAtCommas(words)) choices.emplace_back(word);
+  return choices;
+}
+
+OptionDescription DescribeOption(const CLI::Option& option) {
+  OptionDescription described{
+      .names = {},
+      .value = IsFlag(option) ? "" : option.get_type_name(),
+      .default_text = option.get_default_str(),
+      .choices = {},
+      .description = option.get_description(),
+      .group = option.get_group(),
+      .positional = option.get_lnames().empty() && option.get_snames().empty(),
+      .required = option.get_required(),
+      .list = option.get_items_expected_max() > 1,
+  };
+  for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
+  if (described.positional) described.names.push_back(option.get_name(true));
+  if (!IsFlag(option)) described.choices = Choices(described.value);
+  return described;
+}
+
+VerbDescription DescribeVerb(const CLI::App& verb) {
+  VerbDescription described{.path = VerbPath(verb),
+                            .description = verb.get_description(),
+                            .footer = verb.get_footer(),
+                            .options = {},
+                            .verbs = {}};
+  for (const CLI::Option* const option : verb.get_options())
+    if (!option->get_group().empty()) described.options.push_back(DescribeOption(*option));
+  for (const CLI::App* const below : verb.get_subcommands([](const CLI::App*) { return true; }))
+    described.verbs.push_back(DescribeVerb(*below));
+  return described;
+}
+
+// Returns the verb below that is on the command line.
+CLI::App* FirstChosen(const CLI::App& verb) {
+  const auto below = verb.get_subcommands();
+  return below.empty() ? nullptr : below.front();
+}
+
+// Returns what the configuration says about an option that is not on the command line, and that the
+// command line does not rule out.
+std::optional<ConfiguredValue> Wanted(const Configuration& configuration, CLI::App& verb,
+                                      const CLI::Option& option) {
+  const auto given = [](const CLI::Option* one) { return one->count() > 0; };
+  if (given(&option) || option.get_lnames().empty() || option.get_positional()) return std::nullopt;
+  const std::string path = VerbPath(verb);
+  const OptionKey key{.verb = path.substr(path.find(' ') + 1),
+                      .names = option.get_lnames(),
+                      .flag = IsFlag(option)};
+  auto value = configuration.Find(key);
+  if (!value || configuration.HasStrongerRival(key, *value)) return std::nullopt;
+  if (std::ranges::any_of(option.get_excludes(), given)) return std::nullopt;
+  const auto rival = RivalOf(value->option);
+  const CLI::Option* const other = rival ? verb.get_option_no_throw("--" + *rival) : nullptr;
+  if (other != nullptr && given(other)) return std::nullopt;
+  return value;
+}
+
+// Gives an option what the configuration says, as if it were on the command line. A mistake in the
+// value names the place where it stands.
+Status Configure(CLI::Option& option, const ConfiguredValue& setting) {
+  try {
+    if (!IsFlag(option))
+      option.add_result(setting.values);
+    else if (setting.values.front() != "false")
+      option.add_result(
+          option.get_flag_value(option.get_lnames().front(),
+                                setting.values.front() == "true" ? "" : setting.values.front()));
+    if (!option.empty()) option.run_callback();
+    return Ok();
+  } catch (const CLI::Error& error) {
+    return InvalidArgument(fmt::format("{}: {}", setting.origin, Printable(error.what())));
+  }
 }
 
 // No verb should throw. If one does all the same (no memory, or a full disk under fmt), the program
@@ -203,11 +325,47 @@ CommandLine::~CommandLine() = default;
 
 void CommandLine::AddVersion(const std::string& text) { app_->set_version_flag("--version", text); }
 
+void CommandLine::UseConfiguration(ConfigurationPlaces places,
+                                   std::function<VerbDescription()> describe) {
+  places_ = std::move(places);
+  describe_all_ = std::move(describe);
+  // Options of the program are processed first, after all words were read: this one, which nobody
+  // gives, is the hook for what happens in between.
+  app_->add_option_function<std::string>(
+          "--configuration-hook",
+          [this](const std::string&) { configured_ = ApplyConfiguration(); })
+      ->group("")
+      ->default_str("on")
+      ->force_callback();
+}
+
+Status CommandLine::ApplyConfiguration() const {
+  ZEUS_TRY(const Configuration configuration, Configuration::Read(places_, describe_all_));
+  configuration.SetUpLog();
+  // All are looked up before any is set: those that exclude each other would look given.
+  std::vector<std::pair<CLI::Option*, ConfiguredValue>> todo;
+  for (CLI::App* verb = FirstChosen(*app_); verb != nullptr; verb = FirstChosen(*verb))
+    for (CLI::Option* const option : verb->get_options())
+      if (auto value = Wanted(configuration, *verb, *option))
+        todo.emplace_back(option, std::move(*value));
+  for (const auto& [option, value] : todo) ZEUS_RETURN_IF_ERROR(Configure(*option, value));
+  return Ok();
+}
+
+VerbDescription CommandLine::Describe() const { return DescribeVerb(*app_); }
+
 Result<CommandLine::Next> CommandLine::Parse(std::vector<std::string> words) {
-  ZEUS_TRY(words, HelpWords(*app_, std::move(words)));
+  if (const Topic* const topic = ChosenTopic(*app_, topics_, words); topic != nullptr) {
+    PrintTopic(*topic);
+    ZEUS_RETURN_IF_ERROR(FlushOutput());
+    return Next::kEnd;
+  }
+  ZEUS_TRY(words, HelpWords(*app_, topics_, std::move(words)));
   std::ranges::reverse(words);  // CLI11 takes words from the back.
   try {
+    configured_ = Ok();
     app_->parse(std::move(words));
+    ZEUS_RETURN_IF_ERROR(configured_);
     return Next::kAct;
   } catch (const CLI::Success& ending) {
     std::ostringstream text;
@@ -216,6 +374,7 @@ Result<CommandLine::Next> CommandLine::Parse(std::vector<std::string> words) {
     ZEUS_RETURN_IF_ERROR(FlushOutput());
     return Next::kEnd;
   } catch (const CLI::ParseError& error) {
+    ZEUS_RETURN_IF_ERROR(configured_);  // A required option may stand after the mistake.
     return ToMistake(*app_, error);
   }
 }
@@ -235,6 +394,10 @@ int CommandLine::Run(int argc, const char* const* argv, const std::function<Resu
 bool CommandLine::Chose(const std::string& verb) const { return app_->got_subcommand(verb); }
 
 void Complain(const std::string& program, const Error& error) {
+  if (log::CurrentForm() == log::Form::kJson && log::Enabled(log::Level::kError)) {
+    log::Write(log::Level::kError, error.message);
+    return;
+  }
   const std::string name = Painted(program + ":", Colour::kRed, DescribeTerminal(STDERR_FILENO));
   Show(stderr, fmt::format("{} {}\n", name, error.message));
 }

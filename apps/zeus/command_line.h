@@ -3,9 +3,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "apps/zeus/configuration/places.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/manual/description.h"
 #include "zeus/base/result.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 is called so.
@@ -109,9 +112,22 @@ class CommandLine {
   // Declares --version, which prints this text.
   void AddVersion(const std::string& text);
 
+  // Adds an article that "help NAME" prints.
+  void AddTopic(Topic topic) { topics_.push_back(std::move(topic)); }
+  const std::vector<Topic>& topics() const { return topics_; }
+
+  // From now on options that are not on the command line are taken from the environment and from
+  // these files (configuration/configuration.h). If there is a file, `describe` is called to know
+  // all verbs and options, which this CommandLine need not have.
+  void UseConfiguration(ConfigurationPlaces places, std::function<VerbDescription()> describe);
+  const ConfigurationPlaces& configuration_places() const { return places_; }
+
+  // Describes all verbs and options that were declared.
+  VerbDescription Describe() const;
+
   // Parses and fills the variables of the options. Returns kEnd after printing the help (--help, or
-  // "help VERB") or the version. kInvalidArgument describes the mistake in one sentence and names
-  // the help.
+  // "help VERB"), a topic ("help TOPIC") or the version. kInvalidArgument describes the mistake in
+  // one sentence and names the help.
   Result<Next> Parse(std::vector<std::string> words);
 
   // Does all that a main() does: parses the command line, performs `action`, whose value is the
@@ -124,7 +140,14 @@ class CommandLine {
   bool Chose(const std::string& verb) const;
 
  private:
+  // Fills options of the chosen verbs that are not on the command line.
+  Status ApplyConfiguration() const;
+
   std::unique_ptr<CLI::App> app_;
+  std::vector<Topic> topics_;
+  ConfigurationPlaces places_;
+  std::function<VerbDescription()> describe_all_;
+  Status configured_ = Ok();  // The first mistake in the configuration.
 };
 
 // Prints "program: message" on standard error, with the program in red if the terminal has colours.

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include "zeus/base/result.h"
 
@@ -12,8 +10,5 @@ namespace zeus::cli {
 // for below lib/ beside the program's folder, in the build tree as in an installation, and in the
 // folder of the program itself, for copies of a few files. kNotFound names the usual place.
 Result<std::filesystem::path> FindCompanion(const std::filesystem::path& file);
-
-// Returns the command line that started this process, the name of the program included.
-Result<std::vector<std::string>> OwnCommandLine();
 
 }  // namespace zeus::cli

@@ -21,6 +21,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
+#include "zeus/base/own_program.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
@@ -175,8 +176,10 @@ Json JournalState() {
 // The driver is asked by a doctor of its own, which is recorded.
 void AddDriver(std::vector<Entry>& entries, const std::filesystem::path& bundle) {
   const auto recorded = std::filesystem::path(bundle.string() + ".driver");
-  const auto done = RunCommand({"/proc/self/exe", "record", "--out", recorded.string(), "--",
-                                "/proc/self/exe", "doctor", "--json", "--seconds", "1"},
+  const auto own = OwnProgram();
+  const std::string program = own.ok() ? own.value().string() : "/proc/self/exe";
+  const auto done = RunCommand({program, "record", "--out", recorded.string(), "--", program,
+                                "doctor", "--json", "--seconds", "1"},
                                kDriverTimeout);
   auto content = ReadSmallFile(recorded, kLargestRecording);
   std::error_code ignored;

@@ -7,11 +7,16 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/commands.h"
+#include "apps/zeus/configuration/config_command.h"
+#include "apps/zeus/configuration/configuration.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/help_topics.h"
+#include "apps/zeus/manual/manual_verbs.h"
 #include "apps/zeus/terminal.h"
 #include "apps/zeus/verbs.h"
 #include "zeus/base/detached_call.h"
@@ -36,6 +41,33 @@ CommandTail SplitOffCommand(int& argc, char** argv) {
   return tail;
 }
 
+// Declares all verbs, those that tell about the others included.
+void DeclareAll(CommandLine& line, Action& action, const CommandTail& tail) {
+  for (const VerbEntry& verb : Verbs()) verb.add(line.program(), action, tail);
+  AddConfigCommand(line, action);
+  AddManualVerbs(line, action, {.section = "1", .version = std::string("zeus ") + Version()});
+}
+
+VerbDescription DescribeAll() {
+  CommandLine line("zeus", "");
+  Action action;
+  const CommandTail tail;
+  DeclareAll(line, action, tail);
+  return line.Describe();
+}
+
+// Declares what the help of the program and of all verbs needs.
+void DeclareForHelp(CommandLine& line, Action& action, const CommandTail& tail) {
+  DeclareAll(line, action, tail);
+  std::string topics;
+  for (Topic& topic : HelpTopics()) {
+    topics += (topics.empty() ? "" : ", ") + topic.name;
+    line.AddTopic(std::move(topic));
+  }
+  line.program().Footer(
+      "zeus help VERB, or zeus VERB --help, tells more. zeus help TOPIC: " + topics + ".");
+}
+
 int Main(int argc, char** argv) {
   if (!LocaleIsUnicode()) WriteInAscii();
   const CommandTail tail = SplitOffCommand(argc, argv);
@@ -48,12 +80,14 @@ int Main(int argc, char** argv) {
   // To declare the options of all verbs takes longer than the rest of a short command, so only the
   // verb is declared that the command line begins with; all of them if it begins with none.
   const std::vector<VerbEntry> verbs = Verbs();
-  const bool names_verb =
-      std::ranges::any_of(verbs, [first](const VerbEntry& verb) { return verb.name == first; });
-  for (const VerbEntry& verb : verbs)
-    if (verb.name == first || (!names_verb && first != "--version")) verb.add(app, action, tail);
-
-  app.Footer("zeus help VERB, or zeus VERB --help, tells more.");
+  const auto named = std::ranges::find(verbs, first, &VerbEntry::name);
+  if (named != verbs.end())
+    named->add(app, action, tail);
+  else if (first != "--version")
+    DeclareForHelp(line, action, tail);
+  ConfigurationPlaces places = UserConfiguration();
+  places.checked = !kHasAllVerbs;  // By zeus, which started this program.
+  line.UseConfiguration(std::move(places), DescribeAll);
 
   const auto perform = [&action] { return action(); };
   return line.Run(argc, argv, perform, [first](ErrorCode code) {

@@ -19,7 +19,7 @@
 #include "apps/zeus/llm/sim_session.h"
 #include "apps/zeus/monitor/site.h"
 #include "apps/zeus/serve/serve_session.h"
-#include "zeus/base/file.h"
+#include "zeus/base/own_program.h"
 #include "zeus/base/process.h"
 #include "zeus/base/text.h"
 

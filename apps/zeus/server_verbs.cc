@@ -5,6 +5,8 @@
 
 namespace zeus::cli {
 
+const bool kHasAllVerbs = false;
+
 std::vector<VerbEntry> Verbs() {
   return {{"fleet", WithoutTail(AddFleetCommand)},
           {"llm", WithoutTail(AddLlmCommand)},

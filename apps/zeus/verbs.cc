@@ -6,6 +6,8 @@
 
 namespace zeus::cli {
 
+const bool kHasAllVerbs = true;
+
 std::vector<VerbEntry> Verbs() {
   return {{"budget", WithoutTail(AddBudgetCommand)},
           {"calibrate", WithoutTail(AddCalibrateCommand)},

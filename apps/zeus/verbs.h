@@ -24,4 +24,7 @@ inline std::function<void(Verb, Action&, const CommandTail&)> WithoutTail(void (
 // that go on in zeus-servers.
 std::vector<VerbEntry> Verbs();
 
+// Whether these are all verbs of zeus, as in verbs.cc.
+extern const bool kHasAllVerbs;
+
 }  // namespace zeus::cli

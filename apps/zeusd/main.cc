@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/zeus/command_line.h"
+#include "apps/zeus/manual/manual_verbs.h"
 #include "apps/zeus/terminal.h"
 #include "apps/zeusd/commands.h"
 #include "zeus/base/detached_call.h"
@@ -28,6 +29,8 @@ int Main(int argc, char** argv) {
   AddTokenCommand(app, action);
   AddRestoreCommand(app, action);
   AddStatusCommand(app, action);
+  zeus::cli::AddManualVerbs(line, action,
+                            {.section = "8", .version = std::string("zeusd ") + Version()});
   app.Footer("zeusd help VERB, or zeusd VERB --help, tells more.");
   return line.Run(argc, argv, [&action] { return action(); });
 }

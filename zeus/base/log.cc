@@ -4,8 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
+#include "zeus/base/json.h"
+#include "zeus/base/log_form.h"
 #include "zeus/base/terminal_text.h"
 
 namespace zeus::log {
@@ -28,12 +33,32 @@ spdlog::level::level_enum LevelFromEnvironment() {
                                                                         : level;
 }
 
+std::atomic<Form>& FormOfLog() {
+  static std::atomic<Form> form = [] {
+    const char* text = std::getenv("ZEUS_LOG_FORMAT");
+    return text != nullptr && std::string_view(text) == "json" ? Form::kJson : Form::kText;
+  }();
+  return form;
+}
+
+constexpr const char* kTextPattern = "zeus: %^%l%$: %v";
+// The message comes as a JSON text already, in its quotation marks.
+constexpr const char* kJsonPattern =
+    R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","program":"zeus","message":%v})";
+
+void SetPattern(spdlog::logger& logger, Form form) {
+  if (form == Form::kJson)
+    logger.set_pattern(kJsonPattern, spdlog::pattern_time_type::utc);
+  else
+    logger.set_pattern(kTextPattern);
+}
+
 // Leaked on purpose: threads may still log while static objects are destroyed.
 spdlog::logger& Logger() {
   static spdlog::logger& logger = *[] {
     auto* made =
         new spdlog::logger("zeus", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-    made->set_pattern("zeus: %^%l%$: %v");
+    SetPattern(*made, FormOfLog());
     made->set_level(LevelFromEnvironment());
     return made;
   }();
@@ -43,9 +68,16 @@ spdlog::logger& Logger() {
 }  // namespace
 
 void SetLevel(Level level) { Logger().set_level(ToSpdlog(level)); }
+void SetForm(Form form) {
+  FormOfLog() = form;
+  SetPattern(Logger(), form);
+}
+Form CurrentForm() { return FormOfLog(); }
 bool Enabled(Level level) { return Logger().should_log(ToSpdlog(level)); }
 void Write(Level level, std::string_view message) {
-  Logger().log(ToSpdlog(level), OneLineForTerminal(message));
+  Logger().log(ToSpdlog(level), CurrentForm() == Form::kJson
+                                    ? JsonForTerminal(JsonText(std::string(message)))
+                                    : OneLineForTerminal(message));
 }
 
 }  // namespace zeus::log

@@ -11,13 +11,12 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "apps/zeus/companion.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
+#include "zeus/base/own_program.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/slurm_queue.h"
 
@@ -35,9 +34,8 @@ constexpr std::array<std::string_view, 2> kFlags = {"--slurm", "--slurm-no-wait"
 
 Result<std::vector<std::string>> OwnWords() {
   ZEUS_TRY(std::vector<std::string> words, OwnCommandLine());
-  std::error_code failed;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (!failed && !words.empty()) words.front() = program.string();
+  const auto program = OwnProgram();
+  if (program.ok() && !words.empty()) words.front() = program.value().string();
   return words;
 }
 
