@@ -19,7 +19,10 @@ SIMULATE = ('zeus sim start --name tarball --gpus 2xA100 >/dev/null && eval "$(z
 
 
 def say(*words, **options):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
+    except subprocess.TimeoutExpired as error:
+        return 124, str(error)
     return done.returncode, done.stdout + done.stderr
 
 
