@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -5,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
@@ -251,6 +253,23 @@ TEST_F(RecordingTest, ASpoolSurvivesItsWriter) {
   for (const Collected& part : reader.value()->Collect()) read += part.calls.size() / call.size();
   EXPECT_EQ(read, written);
   delete writer;  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+TEST_F(RecordingTest, ParentsComeBeforeTheirChildrenWhateverTheirNumbers) {
+  const std::vector<std::vector<std::uint64_t>> families = {{1, 2, 3}, {6, 5, 4}, {8, 9, 7}};
+  for (const auto& family : families) {
+    auto reader = SpoolReader::Create(directory_.path() / fmt::format("spool-{}", family.front()));
+    ASSERT_TRUE(reader.ok());
+    std::uint64_t parent = 0;
+    for (const std::uint64_t process : family) {
+      SpoolWriter(directory_.path() / fmt::format("spool-{}", family.front()), process, parent)
+          .Write(EnergyCall(1, 2, 3));
+      parent = process;
+    }
+    std::vector<std::uint64_t> collected;
+    for (const Collected& part : reader.value()->Collect()) collected.push_back(part.process);
+    EXPECT_EQ(collected, family);
+  }
 }
 
 TEST_F(RecordingTest, AWriterThatNobodyReadsLosesCallsAndCountsThem) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +21,20 @@
 
 namespace zeus::recording {
 namespace {
+
+// Sorts processes behind those that they were forked from: their files have random names.
+void PutParentsFirst(std::vector<Collected>& collected) {
+  std::map<std::uint64_t, std::uint64_t> parents;
+  for (const Collected& one : collected) parents.emplace(one.process, one.parent);
+  const auto generation = [&](const Collected& one) {
+    std::size_t ancestors = 0;
+    for (auto at = parents.find(one.parent); at != parents.end() && ancestors < parents.size();
+         at = parents.find(at->second))
+      ++ancestors;
+    return ancestors;
+  };
+  std::ranges::stable_sort(collected, {}, generation);
+}
 
 constexpr std::uint32_t kRoom = kSegmentSize - sizeof(SegmentHeader);
 // A process waits for the recorder with so many segments at most: 16 MiB.
@@ -133,6 +148,7 @@ std::vector<Collected> SpoolReader::Collect() {
   std::ranges::sort(files);
   std::vector<Collected> collected;
   for (const auto& file : files) CollectFrom(file, collected);
+  PutParentsFirst(collected);
   return collected;
 }
 

@@ -81,7 +81,8 @@ class SpoolReader {
   SpoolReader(const SpoolReader&) = delete;
   SpoolReader& operator=(const SpoolReader&) = delete;
 
-  // Returns what was written since the last call, and removes the segments that are complete.
+  // Returns what was written since the last call, parents before what was forked from them, and
+  // removes the segments that are complete.
   std::vector<Collected> Collect();
 
  private:
