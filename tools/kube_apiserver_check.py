@@ -354,7 +354,7 @@ def check(cluster: Cluster) -> Tally:
 
 
 def main() -> int:
-    # Whoever ends this script ends the servers, too.
+    # The servers end with this script, also when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with tempfile.TemporaryDirectory(prefix="zeus-kube-") as folder:
