@@ -63,7 +63,7 @@ const knob: Knob = {
 
 test("who holds a knob is told as far as it is known", () => {
   const since = "2026-01-01T12:00:00Z";
-  assert.equal(holderText({ ...knob, bound_by: { class: "site", since } }), "a site lease (a power budget)");
+  assert.equal(holderText({ ...knob, bound_by: { class: "site", since } }), "a site lease (a power budget; zeus lease list names it to administrators)");
   assert.equal(
     knobText({ ...knob, bound_by: { class: "job", since, name: "bert", subject: "uid:1001" } }),
     "set by a job lease “bert” of uid:1001",

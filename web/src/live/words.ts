@@ -19,14 +19,14 @@ export function valueText(value: Value | null | undefined): string {
   return value.on ? "on" : "off";
 }
 
-// "a job lease “bert” of uid:1001", "a site lease (a power budget)".
+// "a job lease “bert” of uid:1001", "a site lease (a power budget; …)".
 export function holderText(knob: Knob): string {
   const holder = knob.bound_by;
   if (!holder) return "";
   const name = holder.name ? ` “${holder.name}”` : "";
   const subject = holder.subject ? ` of ${holder.subject}` : "";
-  // Readers who may not see the name still learn what sets such limits.
-  const kind = holder.class === "site" && !name ? " (a power budget)" : "";
+  // Readers who may not see the name still learn what sets such limits, and who can see it.
+  const kind = holder.class === "site" && !name ? " (a power budget; zeus lease list names it to administrators)" : "";
   return `a ${holder.class} lease${name}${subject}${kind}`;
 }
 
