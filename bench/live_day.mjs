@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const { chromium } = await import(pathToFileURL(process.env.PLAYWRIGHT).href);
 const [node, hours] = [process.argv[2], Number(process.argv[3])];
 const begin = await (await fetch(`${node}v1/readings`)).json();
-const told = []; // What is measured after each part of the day.
+const told = []; // One entry of measurements for each part of the day.
 let reached = () => {};
 
 // The readings of a part of the day, no more at once than the connection takes. In the last one every
